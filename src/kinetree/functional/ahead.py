@@ -37,7 +37,7 @@ def compile(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> "CompiledFunction":
-    """A function for one model, with chosen parameters of the model as additional inputs.
+    """Compile a function for one model, optionally with model parameters as additional inputs.
 
         f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))
         tau = f(q, qd, qdd, gravity, inertia)
@@ -74,7 +74,7 @@ def compile(
 
 
 def as_dtype(dtype):
-    """float64 or float32, or None; raise UnknownNameError for another precision."""
+    """Precision float64, float32 or None; UnknownNameError for others."""
     if dtype is None:
         return None
     with suppress(TypeError, ValueError):
@@ -87,7 +87,7 @@ _REMEMBERED = 256  # ways of calling one function
 
 
 def _look(arrays):
-    """The last axes, which tell what code applies; None where arrays are yet to be made."""
+    """Last axes of arrays, by which compiled code is looked up; None for lists and objects."""
     shapes = []
     for a in arrays:
         shape = getattr(a, "shape", None)
@@ -98,7 +98,7 @@ def _look(arrays):
 
 
 def _cast(array, dtype):
-    """Array of any library in another precision."""
+    """Array of any library converted to another precision."""
     if is_foreign(array):
         return module_of(kind_of(array)).cast(array, dtype)
     return array.astype(dtype, copy=False)
@@ -152,18 +152,18 @@ class CompiledFunction:
         return prepared.call(*arrays, out=out)
 
     def _prepare(self, call):
-        """Code for this model, optimised at once: that is what was requested."""
+        """Prepare fully optimised code for this model and a call."""
         prepared = prepare(self.function, call, self.parameters)
         prepared.kernel.settle()
         return prepared
 
     def _remember(self, look, prepared):
-        """Remember prepared code by the look of its arguments."""
+        """Cache prepared code by the last axes of its arguments."""
         if look and len(self._known) < _REMEMBERED:
             self._known[look] = prepared
 
     def with_function(self, function):
-        """Another function in place of this one, for the same model and parameters."""
+        """Compiled wrapper of another function, for the same model and parameters."""
         return CompiledFunction(function, self.model, self.dtype, self.parameters, self.options)
 
     def __repr__(self):
@@ -174,7 +174,7 @@ class CompiledFunction:
 def tier_of(
     model: Model, function: Callable[..., Any], **options: Any
 ) -> Literal["general", "specialised"]:
-    """The tier of the code that the next single call of a function runs for a model.
+    """Tier of code, general or specialised, that the next single call of a function runs.
 
     Args:
         model: the mechanism.
@@ -197,7 +197,7 @@ def tier_of(
 
 
 def _derivative(model, function):
-    """Kernel of a derivative that has been prepared for a model."""
+    """Kernel of a derivative that was already compiled for a model; an error otherwise."""
     for key, prepared in model.memo.items():
         if isinstance(key, tuple) and key[0] == function:
             return prepared.kernel
@@ -220,7 +220,7 @@ def warm_up(
     dtype: Any = "float64",
     progress: Any = None,
 ) -> None:
-    """Build specialised, optimised code for a model ahead of the work, on all cores.
+    """Compile specialised, optimised code for a model in advance, on all cores.
 
         kt.warm_up(m, [kt.forward_dynamics, (kt.jacobian, {"name": "tool"})])
         kt.warm_up(m, lambda: kt.rollout(m, q0, steps=1))
@@ -275,7 +275,7 @@ def warm_up(
 
 
 def _jobs(model, functions: Any):
-    """Kernels, and functions without arguments."""
+    """Kernels to be compiled in advance, and functions that must be called for it."""
     if functions is None:
         known = (*model.kernels.values(), *model.memo.values())
         used = [k for k in (getattr(k, "kernel", k) for k in known) if isinstance(k, Kernel)]
@@ -307,18 +307,18 @@ def _jobs(model, functions: Any):
 
 
 def _function_called(name):
-    """Text for the function that somebody calls by its name."""
+    """Public function by its name, as text or object."""
     close = close_names(name, DEFINITIONS) if isinstance(name, str) else []
     return f"; write kt.{close[0]}, without quotes" if close else ""
 
 
 def _is_pair(item):
-    """Whether an item is a pair of positional arguments and options."""
+    """Whether an item is a function with arguments: a pair of positional ones and options."""
     return len(item) == 2 and isinstance(item[1], dict)
 
 
 def _needs_arguments(function):
-    """Whether a function cannot be called without arguments."""
+    """Whether a function has required arguments."""
     if isinstance(function, UserKernel):
         return True
     try:
@@ -330,7 +330,7 @@ def _needs_arguments(function):
 
 
 def kernel_of_function(model, function, options) -> Kernel:
-    """The kernel of a public function, by its options; raise UnknownNameError where it has none."""
+    """Compiled kernel of a public function with options; UnknownNameError if it has none."""
     definition = getattr(function, "definition", None)
     if definition is None:
         name = getattr(function, "__name__", repr(function))

@@ -17,7 +17,7 @@ MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
 
 
 def read_signature(function):
-    """The parameters of a function, each of which must have its own name."""
+    """Signature of a function, after a check that every parameter has a name."""
     if not callable(function):
         raise TypeError(
             f"kinetree.kernel takes a function, got {function!r}; write @kinetree.kernel, without "
@@ -38,7 +38,7 @@ def read_signature(function):
 
 
 def bound_to(signature, name, args, options):
-    """The arguments by name; an error shows what the function takes."""
+    """Arguments of a call by name; TypeError shows the expected signature."""
     try:
         return signature.bind(*args, **options)
     except TypeError as error:
@@ -46,7 +46,7 @@ def bound_to(signature, name, args, options):
 
 
 def _without_annotations(signature):
-    """Signature without annotations, which would be evaluated otherwise."""
+    """Signature without annotations, so that these are not evaluated."""
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
@@ -89,7 +89,7 @@ class KernelCall:
             ) from None
 
     def _is_option(self, parameter, value, by_position):
-        """Whether an argument is compiled in, and not an input."""
+        """Whether an argument is compiled in as an option, not passed as an array."""
         if isinstance(value, np.ndarray) or is_foreign(value):
             return False
         if value is None or isinstance(value, (str, bool, Model)) or callable(value):
@@ -101,7 +101,7 @@ class KernelCall:
         return False
 
     def _as_array(self, parameter, value):
-        """Argument as an array of numbers; an error that names the parameter."""
+        """Argument as an array of numbers; an error that names the parameter otherwise."""
         if is_foreign(value):
             return value
         refuse_masked(value, f"{self.name}: {parameter}")
@@ -122,7 +122,7 @@ class KernelCall:
         return array
 
     def _shape(self, parameter, array):
-        """Shape of one sample: annotated, known to the model, or the last axis."""
+        """Shape of one sample of an argument: annotated, known by the model, or its last axis."""
         annotation = self.signature.parameters[parameter].annotation
         if isinstance(annotation, tuple):
             return tuple(self._size(parameter, n) for n in annotation)
@@ -131,7 +131,7 @@ class KernelCall:
         return tuple(array.shape[-1:])
 
     def _size(self, parameter, n):
-        """Length of an annotated axis: a number, or a size of the model."""
+        """Length of an annotated axis: a number, or a size of the model such as ``"nv"``."""
         if isinstance(n, str) and self.model is not None:
             return getattr(self.model, n)  # such as "nv"
         if isinstance(n, int) and n >= 0:
@@ -143,13 +143,13 @@ class KernelCall:
 
     @property
     def is_traced(self) -> bool:
-        """Whether compiled code does not apply: traced, complex or exact numbers."""
+        """Whether the call must run in Python: with traced, complex or exact numbers."""
         if self.model is not None and isinstance(self.model.instant, Expr):
             return True
         return any(not is_foreign(a) and a.dtype.kind in "Oc" for a in self.arrays.values())
 
     def apply(self, function, arrays):
-        """``function`` with the model and options of this call, and ``arrays`` as its arrays."""
+        """Result of ``function`` with this call's model and options, and the given arrays."""
         values = dict(zip(self.arrays, arrays, strict=True)) | self.options
         parameters = list(self.signature.parameters)
         if self.model is not None:
@@ -158,14 +158,14 @@ class KernelCall:
         return function(*bound.args, **bound.kwargs)
 
     def with_arrays(self, arrays):
-        """Call with other arrays of the same shapes."""
+        """Copy of the call with other arrays of the same shapes."""
         other = object.__new__(KernelCall)
         other.__dict__.update(self.__dict__)
         other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
         return other
 
     def at(self, t):
-        """Call at an instant, for a model with constraints that depend on time."""
+        """Copy of the call at time ``t``, for models with time-dependent constraints."""
         other = object.__new__(KernelCall)
         other.__dict__.update(self.__dict__)
         model: Any = self.model
@@ -173,7 +173,7 @@ class KernelCall:
         return other
 
     def extend(self, values, shapes):
-        """This call with further arrays, which the function itself does not take.
+        """Copy of the call with additional arrays that the function itself does not take.
 
         The call without them is the attribute ``inner`` of the result.
         """
@@ -187,7 +187,7 @@ class KernelCall:
 
 
 def check_arrays(call):
-    """Raise for arrays of the wrong shape and numbers that are not finite, by name."""
+    """Raise an error for arrays with wrong shapes or infinite numbers, by name."""
     for name, array in call.arrays.items():
         if call.model is not None and name in ("q", "qd", "qdd", "tau"):
             validate(call.model, {name: array})
@@ -210,7 +210,7 @@ def check_arrays(call):
 
 
 def flatten(result, name):
-    """The arrays of a result as a tuple, and a function that puts arrays back into its form.
+    """Arrays of a nested result as a tuple, and the function that restores its form.
 
     The function takes one array, or a tuple of several; it is None where there is nothing to do.
     """
@@ -223,7 +223,7 @@ def flatten(result, name):
 
 
 def _tuple(r):
-    """Result or results as a tuple."""
+    """One or several results as a tuple."""
     return r if isinstance(r, tuple) else (r,)
 
 
@@ -239,7 +239,7 @@ def _arrays(results, name):
 
 
 def over_samples(function, call):
-    """Call ``function`` on every sample of the arrays of a call and stack the results."""
+    """Results of ``function`` for every sample of a call's arrays, stacked."""
     core = [len(shape) for shape in call.shapes.values()]
     batch = batch_shape(call.arrays, core)
     full = [
@@ -262,7 +262,7 @@ def over_samples(function, call):
 
 
 def _one(function, arrays, index):
-    """Result of a function for one sample, with its index in errors."""
+    """Result of a function for one sample; errors name its index."""
     try:
         return function(*(_sample(a, index) for a in arrays))
     except SingularError as error:
@@ -270,6 +270,6 @@ def _one(function, arrays, index):
 
 
 def _sample(array, index):
-    """One sample: an array, or a number where it has no axes."""
+    """Sample of an array at a batch index, as a number if it has no other axes."""
     sample = array[index]
     return sample[()] if isinstance(sample, np.ndarray) else sample

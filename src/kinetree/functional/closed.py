@@ -35,7 +35,7 @@ those of a five-bar take 0.1 s, of a delta robot 2.5 s."""
 
 
 def derivative_on_arrays(derivative, rates_of, call) -> Callable[..., tuple] | None:
-    """The arrays of a call with batch axes to derivatives, one for each entry; or None.
+    """Function of batched arrays that computes a closed chain's derivatives; or None.
 
     Args:
         derivative: a ``Derivative`` of a public function.
@@ -64,7 +64,7 @@ def derivative_on_arrays(derivative, rates_of, call) -> Callable[..., tuple] | N
 
 
 def _are_served(model, name, entries):
-    """Whether a derivative is one of forward dynamics, of a mechanism with a plan."""
+    """Whether batched derivatives of forward dynamics with loops cover a model and variables."""
     plain = name == "forward_dynamics" and len(set(entries)) == len(entries)
     plain = plain and all(e in ("q", "qd", "tau") or _is_inertia(e) for e in entries)
     plain = plain and model.nv >= FEWEST and not (model.is_rheonomic or model.couplings)
@@ -79,7 +79,7 @@ def _are_served(model, name, entries):
 
 
 def _is_inertia(entry):
-    """Whether a variable consists of inertia parameters only."""
+    """Whether a variable of a derivative consists of inertia parameters only."""
     names = getattr(entry, "names", (entry,))
     return all(name.partition(":")[0] == "inertia" for name in names)
 
@@ -94,7 +94,7 @@ class _Solution(NamedTuple):
 
 @kernel
 def plan_rows(m, q, qd):
-    """``K``, ``k`` of the plan, then of what it leaves out; errors, their rates, alignments."""
+    """Kernel: constraints ``K``, ``k`` of the elimination plan, dropped ones and errors."""
     plan = next(ways(m)).plan
     c = stacked_rows(condensed_view(m), q, qd, plan.axes)
     rows, left = list(plan.rows), list(plan.redundant)
@@ -110,7 +110,7 @@ def plan_rows(m, q, qd):
 
 @kernel
 def constraint_terms(m, q, qd, qdd, mu):
-    """``K qdd - k`` and ``Kᵀ mu`` of the rows of the plan."""
+    """Kernel: ``K qdd - k`` and ``Kᵀ mu`` for the constraints of the elimination plan."""
     plan = next(ways(m)).plan
     c = stacked_rows(condensed_view(m), q, qd, plan.axes)
     K, k = c.K[list(plan.rows)], c.k[list(plan.rows)]
@@ -118,7 +118,7 @@ def constraint_terms(m, q, qd, qdd, mu):
 
 
 def _solve(model, q, qd, tau, forces):
-    """The motion; raises LinAlgError for states that the plan does not suit."""
+    """Accelerations and constraint forces of batched states; LinAlgError where the plan fails."""
     tree = model.spanning_tree
     K, k, rest = plan_rows(model, q, qd)
     H = kernel_of(tree, "mass_matrix").call(q)
@@ -140,7 +140,7 @@ def _solve(model, q, qd, tau, forces):
 
 
 def _check(model, rest, qdd):
-    """Raise LinAlgError where loops are open, or constraints that were left out are violated."""
+    """Raise LinAlgError where loops are open, or dropped constraints are violated."""
     plan, nv = next(ways(model)).plan, model.nv
     n, loops = len(plan.redundant), len(model.loops) + 1
     left = rest[..., : n * (nv + 1)].reshape(*rest.shape[:-1], n, nv + 1)
@@ -158,7 +158,7 @@ def _check(model, rest, qdd):
 
 
 def _changes(model, at, state, terms, name, D):
-    """The derivative of accelerations by one array, (..., nv, n)."""
+    """Derivative of the accelerations with respect to one array, (..., nv, n)."""
     nv, rows, lead = model.nv, at.mu.shape[-1], at.qdd.shape[:-1]
     if name == "tau":
         D = -np.broadcast_to(np.eye(nv), (*lead, nv, nv))

@@ -47,7 +47,7 @@ from kinetree.spelling import explains
 
 @explains
 def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> Callable[..., Any]:
-    """The derivative of a function, as a function of the same arguments.
+    """Derivative of a function, as a function of the same arguments.
 
     Args:
         function: a function of kinetree such as ``kinetree.inverse_dynamics``, a function of your
@@ -80,7 +80,7 @@ _SHARED = 0.3  # of the operations that are estimated, what remains after simpli
 
 
 def _derivative(function, wrt):
-    """Derivative of a function, one object with one set of kernels however often it is made."""
+    """Derivative object of a function; the same one for equal arguments."""
     return kept_with(function, (Derivative, wrt), lambda: Derivative(function, wrt))
 
 
@@ -98,11 +98,11 @@ class Derivative(Transformed):
         return super().__call__(model, *arrays, **options)
 
     def is_plain(self, call, count, options):
-        """Whether any call that looks like this one passes the same arrays and no more."""
+        """Whether every similar call passes the same arrays and no others."""
         return not options and takes_states(self.function, call, count)
 
     def result_form(self, call):
-        """Shapes of the result, without running anything; None if the function must be run."""
+        """Shapes of the derivative without running the function; None if it must be run."""
         form = result_form(self.function, call)
         if form is None:
             return None
@@ -119,7 +119,7 @@ class Derivative(Transformed):
     # --- on traced numbers -------------------------------------------------------------------
 
     def recursion_count(self, call):
-        """Number of recursions that give the innermost derivative."""
+        """Number of recursive algorithms that give the innermost derivative."""
         if not is_public(self.function):
             return super().recursion_count(call)
         return len(self._recursions(call))
@@ -129,7 +129,7 @@ class Derivative(Transformed):
         return recursions(self.function.__name__, call.model, tuple(self.names()))
 
     def general_code(self, call, inputs, outputs, reference, validate):
-        """A kernel by recursions that serve every robot, or None; arguments as of ``Kernel``."""
+        """Kernel of the derivative by loops that serve every robot, or None."""
         entries, names = self.entries(), tuple(i.name for i in inputs)
         if call.model is not None and call.model.couplings:
             return self._of_gears(call, inputs, outputs, reference, validate)
@@ -156,7 +156,7 @@ class Derivative(Transformed):
         return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)
 
     def _inertial_bodies(self, call):
-        """Numbers of the bodies whose inertias are all that is varied, or None."""
+        """Numbers of the bodies if only inertia parameters are varied, else None."""
         model, names = call.model, tuple(self.names())
         if len(names) != 1 or not is_public(self.function) or model is None:
             return None
@@ -166,7 +166,7 @@ class Derivative(Transformed):
         return [model.body_index(body)] if body else list(range(1, model.body_count + 1))
 
     def _by_inertias(self, call, bodies, inputs, outputs, reference, validate):
-        """A kernel by regressors, whose columns are those of some bodies."""
+        """Kernel of the derivative by inertia parameters of some bodies, by regressors."""
         of = _GENERAL_BY_INERTIAS.get(self.function.__name__)
         data, names = data_of(call.model), tuple(i.name for i in inputs)
         if of is None or data is None:
@@ -182,7 +182,7 @@ class Derivative(Transformed):
         return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)
 
     def _of_gears(self, call, inputs, outputs, reference, validate):
-        """A kernel for gears of constant ratios: on arrays first."""
+        """Kernel of the derivative for models with linear couplings, or None."""
         if not is_public(self.function):
             return None
         on_arrays = derivative_on_arrays(self, call)
@@ -196,7 +196,7 @@ class Derivative(Transformed):
         return found
 
     def _of_loops(self, call, inputs, outputs, reference, validate):
-        """Kernel of the derivative for closed loops: on arrays."""
+        """Kernel of the derivative for closed loops, on batched arrays."""
         from kinetree.functional.products import jvp  # which are made of derivatives
 
         on_arrays = closed.derivative_on_arrays(self, jvp, call)
@@ -207,7 +207,7 @@ class Derivative(Transformed):
         return found
 
     def _by_calls(self, call, inputs):
-        """Function that traces calls of the code of all joints, or None."""
+        """Function that traces the derivative by calls of general code of all joints, or None."""
         model, entries = call.model, self.entries()
         of = _COUPLED[self.function.__name__]
         algorithm = coupled.for_couplings(of)(model)
@@ -225,7 +225,7 @@ class Derivative(Transformed):
         return lambda: trace(text, inputs, self.__name__)
 
     def estimated_cost(self, call):
-        """Roughly the least number of operations of the derivative of the graph."""
+        """Estimated least number of operations of the derivative by the graph."""
         if hasattr(self.function, "trace_sample"):
             return super().estimated_cost(call)
         found = {}
@@ -243,7 +243,7 @@ class Derivative(Transformed):
         return _SHARED * min(found.values())
 
     def trace_sample(self, call, model, arrays, recursive=0):
-        """The derivative for one sample of traced arrays, of a model with numbers of any kind."""
+        """Derivative for one traced sample, by a recursion or by differentiating the graph."""
         if recursive and is_public(self.function):
             found_by = self._recursions(call)[recursive - 1]
             found = found_by(model, **dict(zip(call.arrays, arrays, strict=True)))
@@ -253,7 +253,7 @@ class Derivative(Transformed):
         return self._jacobians(call, variables, y)
 
     def _jacobians(self, call, variables, y):
-        """Derivatives of traced results with respect to all variables."""
+        """Derivatives of traced results with respect to all variables, by the graph."""
         leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
         flat = np.concatenate([leaf.ravel() for leaf in leaves])
         directions = [d for name in self.names() for d in variables.directions[name]]
@@ -279,7 +279,7 @@ class Derivative(Transformed):
 
 
 def recursions(name, model, wrt):
-    """Ways to the derivatives of the public function ``name``; none where there is no recursion."""
+    """Recursive algorithms for derivatives of the public function ``name``; empty for none."""
     of, arguments = _RECURSIONS.get(name, (None, frozenset()))
     is_tree = not (model.is_constrained or model.couplings)
     if of is None or not set(wrt) <= arguments or not is_tree or not is_applicable(model):
@@ -288,7 +288,7 @@ def recursions(name, model, wrt):
 
 
 def _inverse_dynamics(in_body_coordinates, model, q, qd, qdd, f_ext=None):
-    """Derivatives of inverse dynamics by name."""
+    """Derivatives of inverse dynamics as a dict by variable."""
     d = fewest.inverse_dynamics_derivatives(
         model, q, qd, qdd, _forces(f_ext), in_body_coordinates=in_body_coordinates
     )
@@ -296,19 +296,19 @@ def _inverse_dynamics(in_body_coordinates, model, q, qd, qdd, f_ext=None):
 
 
 def _bias_force(in_body_coordinates, model, q, qd, f_ext=None):
-    """Derivatives of the bias force by name."""
+    """Derivatives of the bias force as a dict by variable."""
     d = _inverse_dynamics(in_body_coordinates, model, q, qd, model.zero_velocity, f_ext)
     return {"q": d["q"], "qd": d["qd"]}
 
 
 def _gravity_force(in_body_coordinates, model, q):
-    """Derivatives of the gravity force by name."""
+    """Derivatives of the gravity force as a dict by variable."""
     zero = model.zero_velocity
     return {"q": _inverse_dynamics(in_body_coordinates, model, q, zero, zero)["q"]}
 
 
 def _forward_dynamics(in_body_coordinates, model, q, qd, tau, f_ext=None):
-    """Derivatives of forward dynamics by name."""
+    """Derivatives of forward dynamics as a dict by variable."""
     d = fewest.forward_dynamics_derivatives(
         model, q, qd, tau, _forces(f_ext), in_body_coordinates=in_body_coordinates
     )
@@ -316,7 +316,7 @@ def _forward_dynamics(in_body_coordinates, model, q, qd, tau, f_ext=None):
 
 
 def _forces(f_ext):
-    """Forces on the bodies as spatial objects, entry 0 None."""
+    """External forces as spatial force objects, entry 0 None."""
     return None if f_ext is None else [None, *map(Force.from_array, f_ext)]
 
 
@@ -332,30 +332,30 @@ _RECURSIONS = {
 
 
 def _general_inverse_dynamics(model, wrt, q, qd, qdd, f_ext=None):
-    """Derivatives of inverse dynamics by name, as general code."""
+    """Derivatives of inverse dynamics as a dict, in the form recorded for every robot."""
     d = rnea_derivatives.inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return {"q": d.dq, "qd": d.dqd, "qdd": d.dqdd}
 
 
 def _general_bias_force(model, wrt, q, qd, f_ext=None):
-    """Derivatives of the bias force by name, as general code."""
+    """Derivatives of the bias force as a dict, in the form recorded for every robot."""
     return _general_inverse_dynamics(model, wrt, q, qd, model.zero_velocity, f_ext)
 
 
 def _general_gravity_force(model, wrt, q):
-    """Derivatives of the gravity force by name, as general code."""
+    """Derivatives of the gravity force as a dict, in the form recorded for every robot."""
     return _general_bias_force(model, wrt, q, model.zero_velocity)
 
 
 def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
-    """Derivatives of forward dynamics by name, as general code."""
+    """Derivatives of forward dynamics as a dict, in the form recorded for every robot."""
     by_columns = aba_derivatives.forward_dynamics_derivatives_by_articulated_bodies
     d = by_columns(model, q, qd, tau, f_ext, wrt=wrt)
     return {"q": d.dq, "qd": d.dqd, "tau": d.dtau}
 
 
 def _inverse_dynamics_by_inertias(model, q, qd, qdd, f_ext=None, *, bodies):
-    """The regressor: external forces do not depend on inertias."""
+    """Derivatives of inverse dynamics by inertia parameters of bodies: the regressor."""
     return regressors.regressor_in_base_coordinates(model, q, qd, qdd, bodies=bodies)
 
 
@@ -378,7 +378,7 @@ _GENERAL_BY_INERTIAS = {
 
 
 def _coupled_inverse_dynamics(model, q, qd, qdd):
-    """``Gᵀ D G`` with derivatives ``D`` of the forces at all joints, where ``G`` is constant."""
+    """Derivatives ``Gᵀ D G`` of inverse dynamics with constant ratios ``G``, by traced calls."""
     at = coupled.Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
     of_all = differentiate(FUNCTIONS["inverse_dynamics"], tuple(at.state))
     zero = np.zeros(at.model.nv)
@@ -398,7 +398,7 @@ def _coupled_gravity_force(model, q):
 
 
 def _coupled_forward_dynamics(model, q, qd, tau):
-    """From those of inverse dynamics: ``H dqdd = dtau - (∂ID/∂q) dq - (∂ID/∂qd) dqd``."""
+    """Derivatives of forward dynamics with couplings, from those of inverse dynamics."""
     qdd = coupled.called_forward_dynamics(model)(model, q, qd, tau)
     D, lam = _coupled_inverse_dynamics(model, q, qd, qdd), model.expanded_parent
     L = ltl.ltdl(D["qdd"], lam)

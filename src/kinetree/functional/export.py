@@ -70,7 +70,7 @@ def export_c(
     dtype: Literal["float64", "float32"] = "float64",
     tier: Literal["specialised", "general"] = "specialised",
 ) -> Path:
-    """Write standalone C: header, source, self-test and Makefile, in their own folder.
+    """Write standalone C for functions of a model: header, source, self-test, Makefile.
 
     ``make test`` in that folder compiles the code and compares it with numbers computed here.
 
@@ -107,7 +107,7 @@ def export_c(
 
 @names_itself
 def listing(function: Callable[..., Any] | str, model: Model, **options: Any) -> str:
-    """Python source that computes a function of a model with NumPy, one value at a time.
+    """Python source that computes a function of a model with NumPy, one number at a time.
 
     Args:
         function: a function such as ``kt.inverse_dynamics``, its name, a derivative, or one of
@@ -124,7 +124,7 @@ def listing(function: Callable[..., Any] | str, model: Model, **options: Any) ->
 def to_numpy(
     function: Callable[..., Any] | str, model: Model, **options: Any
 ) -> Callable[..., Any]:
-    """The listing as a function of arrays, with any batch axes; its text is ``.source``.
+    """Function of batched NumPy arrays from the listing; its text is ``.source``.
 
     Debuggers, tracebacks and ``inspect.getsource`` show that text.
     """
@@ -147,18 +147,18 @@ class _Request:
 
     @property
     def name(self):
-        """A name that tells functions with different options apart."""
+        """Name of the exported function, distinct for different options."""
         parts = [*self._derivatives(), *(v for v in self.options.values() if isinstance(v, str))]
         parts += [k for k, v in self.options.items() if v is True]
         return identifier("_".join([self.base, *map(str, parts)]))
 
     def _derivatives(self):
-        """With respect to what it is a derivative."""
+        """Names of the variables that the function is a derivative with respect to."""
         wrt = getattr(self.function, "wrt", ())
         return wrt if isinstance(wrt, tuple) else (wrt,)
 
     def compute(self, *arrays):
-        """The results as a call of the function in Python gives them."""
+        """Results of the function called in Python, as float arrays."""
         named = dict(zip((a.name for a in self.program.inputs), arrays, strict=True))
         # A robot for which loops are wanted may be too large for its own code.
         with nullcontext() if self.loops is None else tiers.tier("general"):
@@ -166,7 +166,7 @@ class _Request:
         return tuple(np.asarray(r, dtype=float) for r in leaves_of(result))
 
     def about(self):
-        """A line for each argument."""
+        """Description of each argument and result, by name."""
         about = {a.name: _ARGUMENTS.get(a.name, "") for a in self.program.inputs}
         outputs, parts = self.program.outputs, self._derivatives()
         if len(outputs) == len(parts):
@@ -176,7 +176,7 @@ class _Request:
         return about | {o.name: text for o, text in zip(outputs, texts, strict=True)}
 
     def summary(self):
-        """Purpose of the function, in words."""
+        """Purpose of the function in words, from its docstring and options."""
         text = (inspect.getdoc(self.root) or self.root.__name__).split("\n\n")[0]
         text = re.sub(r",? *\(\.\.\.[^)]*\)", "", " ".join(text.replace("``", "").split()))
         chosen = ", ".join(f"{k} = {v!r}" for k, v in self.options.items() if v is not True)
@@ -184,7 +184,7 @@ class _Request:
         return f"{text} Here {chosen}." if chosen else text
 
     def _program(self):
-        """Program that is exported, of a public function or a user's."""
+        """Program that is exported, of a public or a user's function."""
         if self._is_quantity():
             program = kernel_of(self.model, self.base, tuple(self.options)).program
         else:
@@ -196,7 +196,7 @@ class _Request:
         return replace(program, name=self.name, outputs=(replace(program.outputs[0], name=result),))
 
     def _general_program(self):
-        """Inputs and outputs of loops over tables; these and the robot are ``loops``."""
+        """Arguments of the loop program that is exported; BackendError if there is none."""
         quantity, found = getattr(self.function, "definition", None), None
         if quantity is not None and quantity.general:
             extra = tuple(n for n in quantity.optional if self.options.get(n) is True)
@@ -212,7 +212,7 @@ class _Request:
         return Program(self.name, tuple(found.inputs), (result,), Graph(), ())
 
     def _is_quantity(self):
-        """Whether it is one of our functions of arrays alone: the best algorithm is known then."""
+        """Whether the function is a compiled quantity of arrays alone, with default options."""
         if not is_public(self.function) or self.options not in ({}, {"f_ext": True}):
             return False
         needed = [p.name for p in self._parameters() if p.default is p.empty]
@@ -224,7 +224,7 @@ class _Request:
         return list(inspect.signature(self.root, eval_str=True).parameters.values())[1:]
 
     def _arrays(self):
-        """An array for every parameter that is one, in the shape of a sample."""
+        """Example array for every array parameter, in the shape of a sample."""
         arrays = {}
         for p in self._parameters():
             if self.options.get(p.name) is not True and (
@@ -245,7 +245,7 @@ class _Request:
 
 
 def _traceable(function):
-    """The function itself, the public one of that name, or one's own made a kernel."""
+    """Traceable function for a function, or a public one's name."""
     if callable(function):
         own = not is_public(function) and not hasattr(function, "bind")
         return kernel(function) if own else function
@@ -260,7 +260,7 @@ def _traceable(function):
 
 
 def _c_function(request, dtype):
-    """Function to be written as C, with test samples and labels."""
+    """Function to be written as C, with test samples and variable labels."""
     return CFunction(
         name=request.name,
         program=request.program,
@@ -273,7 +273,7 @@ def _c_function(request, dtype):
 
 
 def _samples(request, dtype):
-    """Random inputs, the results, and how much rounding errors may change these.
+    """Random inputs, expected results, and tolerances for rounding, for the C self-test.
 
     The tolerance comes from the function itself: how far results move when inputs do by an ulp.
     """
@@ -293,7 +293,7 @@ def _samples(request, dtype):
 
 
 def _random(model, argument, rng):
-    """Random argument of a function, a valid configuration for ``q``."""
+    """Random argument by its name; a valid configuration for ``q``."""
     if argument.name == "q" and argument.shape == (model.nq,):
         return np.asarray(model.random_configuration(rng))
     return rng.standard_normal(argument.shape)

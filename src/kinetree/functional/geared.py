@@ -15,7 +15,7 @@ _FORCES = "inverse_dynamics", "bias_force", "gravity_force"
 
 
 def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
-    """The arrays of a call with batch axes to derivatives, one for each entry; or None.
+    """Function of batched arrays that computes derivatives of a geared model; or None.
 
     Args:
         derivative: a ``Derivative`` of a public function.
@@ -38,7 +38,7 @@ def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
 
 
 def _of_accelerations(derivative, call, gears):
-    """Derivative of forward dynamics, where it is found on arrays itself."""
+    """Batched derivative of forward dynamics with constant gear ratios, or None."""
     if FUNCTIONS["forward_dynamics"].definition.gears(gears.model) is None:
         return None
     entries = derivative.entries()
@@ -63,7 +63,7 @@ def _of_accelerations(derivative, call, gears):
 
 
 def _of_all_joints(derivative, gears, wrt, name, shapes):
-    """The kernel of a derivative for all joints; None where there is no general code."""
+    """Kernel of a derivative for the model without couplings; None without general code."""
     if not wrt:
         return None
     of_all, full = type(derivative)(FUNCTIONS[name], tuple(wrt)), gears.full
@@ -74,7 +74,7 @@ def _of_all_joints(derivative, gears, wrt, name, shapes):
 
 
 def _contract(gears, kernel, wrt, arrays):
-    """Results of a kernel of all joints in the independent variables."""
+    """Derivatives of all joints reduced to the independent variables by gear ratios."""
     found = kernel.call(*arrays)
     found = found if isinstance(found, tuple) else (found,)
     return tuple(
@@ -84,7 +84,7 @@ def _contract(gears, kernel, wrt, arrays):
 
 
 def product_on_arrays(whole, count: int, along: bool) -> Callable[..., tuple]:
-    """A function of the arrays of a call and vectors to products with a derivative.
+    """Function of a call's arrays and vectors to products of the derivative with these.
 
     Args:
         whole: the derivative as a function of arrays, one result for each entry.

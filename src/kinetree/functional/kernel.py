@@ -44,7 +44,7 @@ _REMEMBERED = 256  # ways of calling one kernel on one model
 
 
 def kernel(function: Callable[..., Any]) -> "UserKernel":
-    """Compile a function of a model and arrays, for batches and with derivatives.
+    """Decorator: compile a function of a model and arrays, for batches and with derivatives.
 
     Args:
         function: written for one sample. Its first parameter is the model, if it needs one.
@@ -61,13 +61,13 @@ def kernel(function: Callable[..., Any]) -> "UserKernel":
 
 
 def one_copy(user: "UserKernel") -> "UserKernel":
-    """Let compiled code that uses a kernel call it, where it is long, instead of copying it in."""
+    """Mark a kernel so that compiled code calls one copy of it instead of inlining copies."""
     user.one_copy = "specialised", "general"
     return user
 
 
 def one_copy_of_general_code(user: "UserKernel") -> "UserKernel":
-    """Let code that is to be there soon call one copy; copies in each place run faster."""
+    """Mark a kernel so that only general code calls one copy of it instead of inlining."""
     user.one_copy = ("general",)
     return user
 
@@ -116,7 +116,7 @@ class UserKernel:
         return compiled(*call.arrays.values())
 
     def _call_in_trace(self, call):
-        """The result of a call in the code that is traced now; None where a copy serves better."""
+        """Traced call of the kernel in the program being traced; None if inlining is better."""
         arrays, model = list(call.arrays.values()), call.model
         graph = trace_of(arrays)
         if graph is None or any(
@@ -138,21 +138,21 @@ class UserKernel:
         return result if compiled.pack is None else compiled.pack(result)
 
     def reference(self, *args, **options):
-        """The result without compiled code: the function itself, sample by sample."""
+        """Results of the function without compilation, sample by sample."""
         return self._reference(self.bind(*args, **options))
 
     def bind(self, *args, **options):
-        """Arguments of a call: the model, the arrays by name, and the options."""
+        """Arguments of a call sorted into model, arrays by name, and options."""
         return KernelCall(self.signature, self.__name__, args, options)
 
     def compiled(self, *args, **options):
-        """The ``Kernel`` that a call with these arguments uses; its ``program`` is what it does."""
+        """Compiled ``Kernel`` for a call with these arguments."""
         return self._compiled_form(self.bind(*args, **options)).kernel
 
     # --- one kernel for each model, set of options and shapes ---------------------------------
 
     def _compiled_form(self, call):
-        """Compiled form of a call, made at the first one with its options and shapes."""
+        """Compiled form for a call's options and shapes, made at the first such call."""
         if call.model is not None and call.model.timeless is not call.model:
             return self._timeless(call)
         kernels, key = self._kernels(call.model), (self, *call.key)
@@ -162,12 +162,12 @@ class UserKernel:
         return found
 
     def _timeless(self, call):
-        """Code for all instants of a model with constraints that depend on time, at one of them."""
+        """Compiled form with the model's time filled in, for time-dependent constraints."""
         found = self._compiled_timed(call)
         return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
 
     def _compiled_timed(self, call):
-        """Compiled function with the instant as last input."""
+        """Compiled form with time as the last input."""
         kernels, key = call.model.timeless.memo, (self, "at an instant", *call.key)
         found = kernels.get(key)
         if found is None:
@@ -175,11 +175,11 @@ class UserKernel:
         return found
 
     def _kernels(self, model):
-        """Compiled forms for a model, or for none."""
+        """Cache of compiled forms, of a model or of calls without one."""
         return self._without_model if model is None else model.memo
 
     def _known_function(self, args):
-        """The compiled function of an earlier call whose arguments had the same last axes."""
+        """Compiled function of an earlier call with the same last axes, or None."""
         if not args:
             return None
         with_model = type(args[0]) is Model
@@ -187,7 +187,7 @@ class UserKernel:
         return None if known is None else known.get(_look(args[with_model:]))
 
     def _remember(self, args, options, call, compiled):
-        """Remember compiled code by the last axes of plain arguments."""
+        """Cache compiled code by the last axes of a call's plain arrays."""
         arrays = args if call.model is None else args[1:]
         look = _look(arrays)
         if (
@@ -206,7 +206,7 @@ class UserKernel:
 
 
 def _found_by_name(thing):
-    """Object that a module has under the name of a function or kernel, or None."""
+    """Object that a module has under a function's qualified name, or None."""
     found = sys.modules.get(getattr(thing, "__module__", None) or "")
     for part in getattr(thing, "__qualname__", "").split("."):
         found = getattr(found, part, None)
@@ -217,7 +217,7 @@ _BY_VALUE = ("cloudpickle", "dill")  # they send the function itself
 
 
 def _refuse_to_pickle(function):
-    """Raise PickleError, unless the pickler sends functions by value, without a name."""
+    """Raise PickleError for a kernel without a module-level name, unless pickled by value."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] in _BY_VALUE:
@@ -231,7 +231,7 @@ def _refuse_to_pickle(function):
 
 
 def _look(arrays):
-    """Last axes of arrays, or None where others than plain arrays are among them."""
+    """Last axes of arrays, or None if some are not plain arrays."""
     shapes = []
     for a in arrays:
         if type(a) is np.ndarray:
@@ -262,7 +262,7 @@ class _Compiled:
 
 
 def _compile(user, call, *, timed=False):
-    """Trace the function for what a call passes; ``timed``: with the instant as last input."""
+    """Trace and compile the function for a call; ``timed`` adds time as last input."""
     inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
     inputs += [Argument("instant", ())] * timed
     form = {}
@@ -322,7 +322,7 @@ _ADVICE = {
 
 @contextmanager
 def name_the_line(user, call):
-    """Turn what goes wrong while tracing into a ``TraceError`` that names the line.
+    """Context that turns errors while tracing into ``TraceError`` with the user's line.
 
     An error that the function raises on plain numbers too is the function's own and passes.
     """
@@ -342,7 +342,7 @@ def name_the_line(user, call):
 
 
 def _suggest_a_shape(user, call, error):
-    """Say how a matrix is declared, where one sample of an array was taken to be its last axis."""
+    """Raise ShapeError with advice if a matrix argument was taken for a batch of vectors."""
     for name, array in call.arrays.items():
         declared = isinstance(user.signature.parameters[name].annotation, tuple)
         known = call.model is not None and name in MODEL_ARRAYS
@@ -356,7 +356,7 @@ def _suggest_a_shape(user, call, error):
 
 
 def _try_on_numbers(user, call):
-    """Run the function on the first sample; what it raises there is not about tracing."""
+    """Run the function on the first sample, so that its own errors are raised unchanged."""
     sample = []
     for name, array in call.arrays.items():
         shape = call.shapes[name]
@@ -371,7 +371,7 @@ def _try_on_numbers(user, call):
 
 
 def _at_line(user, error, message):
-    """Error for a kernel that cannot be traced, with the user's line and advice."""
+    """TraceError with the user's line and advice, for a kernel that cannot be traced."""
     frame = _where(user, error)
     if frame is None:
         return TraceError(f"kernel {user.__name__!r} cannot be compiled: {message}")
@@ -386,7 +386,7 @@ def _at_line(user, error, message):
 
 
 def _where(user, error):
-    """The innermost frame of the user's own code, else that of the kernel."""
+    """Innermost traceback frame in the user's code, else in the kernel."""
     origin = error.__cause__ or error  # a refusal of NumPy's, which has been explained
     frames = traceback.extract_tb(origin.__traceback__)
     own = [f for f in frames if not f.filename.startswith(_OURS)]
@@ -403,7 +403,7 @@ _each = np.frompyfunc(ops.select, 3, 1)
 
 
 def select(condition: Any, a: Any, b: Any) -> Any:
-    """``a`` where the condition holds, else ``b``; element by element, like ``np.where``.
+    """Elementwise choice: ``a`` where the condition holds, else ``b``; like ``np.where``.
 
     Unlike ``np.where`` it works in functions under ``@kinetree.kernel``. Both values are computed,
     for every sample: keep both finite.

@@ -6,7 +6,7 @@ from kinetree.model.memo import remember
 
 
 def labels(model):
-    """Number and name of the body that an entry of an array is about, by ``("q", (0,))``."""
+    """Number and name of the body of each array entry, by ``(argument, index)``."""
     labels = {}
     for i in range(1, model.body_count + 1):
         label = (i, model.body_names[i])
@@ -18,12 +18,12 @@ def labels(model):
 
 
 def _range(part):
-    """Range of the numbers in a slice."""
+    """Indices of a slice as a range."""
     return range(part.start, part.stop)
 
 
 def layout(model):
-    """Joints of all entries of ``q`` and of the joint vectors, with units."""
+    """Table of joints, entries of ``q`` and of joint vectors, with units."""
     positions, velocities = [], []
     for i in range(1, model.body_count + 1):
         joint, name = model.joint[i], model.joint_names[i - 1]
@@ -54,27 +54,27 @@ class Variable(NamedTuple):
 
     @property
     def is_turn(self) -> bool:
-        """Whether it is an angle or its rate."""
+        """Whether the variable is an angle or angular rate."""
         return self.unit.startswith("rad")
 
     @property
     def force_unit(self) -> str:
-        """Unit of the joint force along it."""
+        """Unit of the joint force along the variable: N or N·m."""
         return "N·m" if self.is_turn else "N"
 
 
 def positions(model) -> tuple[Variable, ...]:
-    """The entries of ``q``."""
+    """Joint, index and unit of every entry of ``q``."""
     return remember(model, ("layout.positions",), lambda: tuple(_each(model, 0)))
 
 
 def velocities(model) -> tuple[Variable, ...]:
-    """The entries of ``qd`` and of joint forces."""
+    """Joint, index and unit of every entry of ``qd`` and of joint forces."""
     return remember(model, ("layout.velocities",), lambda: tuple(_each(model, 1)))
 
 
 def actuators(model) -> dict[str, tuple]:
-    """Actuators by the entries of ``controls`` and of ``activation``."""
+    """Actuators of the entries of ``controls`` and ``activation``."""
     return {
         "controls": model.actuators,
         "activation": tuple(

@@ -52,12 +52,12 @@ class Parameter:
 
 
 def is_parameter(name) -> bool:
-    """Whether ``name`` looks like the name of a parameter."""
+    """Whether ``name`` has the form of a model parameter such as ``"mass:hand"``."""
     return isinstance(name, str) and name.partition(":")[0] in _KINDS
 
 
 def parameter(model, name) -> Parameter:
-    """The parameter of a model with this name."""
+    """Parameter of a model by its name, e.g. ``"mass:hand"``."""
     kind, colon, of = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind == "gravity" and not colon:
         return _vector(name, (3,), lambda m: m.gravity, lambda m, x: {"gravity": x})
@@ -79,7 +79,7 @@ def parameter(model, name) -> Parameter:
 
 
 def with_parameters(model, values):
-    """A copy of the model with some parameters changed, to numbers or traced arrays, by name."""
+    """Copy of the model with some parameters changed to numbers or traced arrays."""
     merged = {}
     for name, array in values.items():
         p = parameter(model, name)
@@ -100,7 +100,7 @@ def with_parameters(model, values):
 
 
 def with_some(model, kind, names):
-    """The model with friction or armature wherever ``names`` have a parameter of this kind.
+    """Copy of the model in which the named friction or armature parameters are not zero.
 
     Laws and code are made for joints that have some; how much is known when they are used.
     """
@@ -109,7 +109,7 @@ def with_some(model, kind, names):
 
 
 def _dynamics_of(model, changes):
-    """Joint dynamics by joint name, from their parts by kind and joint name."""
+    """Joint dynamics by joint name, from values by kind and joint name."""
     dynamics = {}
     for kind, values in changes.items():
         for joint, value in values.items():
@@ -119,7 +119,7 @@ def _dynamics_of(model, changes):
 
 
 def _vector(name, shape, value, changes, **more):
-    """A parameter that can take any numbers."""
+    """Parameter that can take any numbers, with unit directions as tangents."""
 
     def rates(array):
         return np.eye(array.size, dtype=int).reshape(*shape, array.size)
@@ -128,7 +128,7 @@ def _vector(name, shape, value, changes, **more):
 
 
 def _all_inertias(model):
-    """Variable of the inertia parameters of all bodies, (body_count, 10)."""
+    """Parameter of the inertias of all bodies, (body_count, 10)."""
 
     def changes(m, x):
         inertias = map(Inertia.from_parameters, x)
@@ -141,7 +141,7 @@ def _all_inertias(model):
 
 
 def _inertia(name, i):
-    """Parameter for the ten numbers of a body's inertia."""
+    """Parameter of the ten inertial numbers of a body."""
     return _vector(
         name,
         (10,),
@@ -151,7 +151,7 @@ def _inertia(name, i):
 
 
 def _mass(model, name, i):
-    """Parameter for the mass of a body, whose shape of inertia stays."""
+    """Parameter of a body's mass, with mass centre and gyration radii constant."""
     mass = np.asarray(model.inertia[i].mass)
     if mass.dtype != object and mass == 0:
         raise ModelError(
@@ -177,14 +177,14 @@ def _mass(model, name, i):
 
 
 def _of_joint(model, name):
-    """The body, or the loop, that has the joint of this name."""
+    """Body or loop whose joint has this name."""
     if name in model.loop_names:
         return model.loops[model.loop_names.index(name)]
     return model.bodies[model.joint_index(name) - 1]
 
 
 def _dynamics(model, name, kind, joint):
-    """Parameter for damping, friction, stiffness or armature of a joint."""
+    """Parameter of damping, friction, stiffness or armature of a joint."""
     shape = (_of_joint(model, joint).joint.nv,)
     if kind == "armature" and joint in model.loop_names:
         raise ModelError(f"parameter {name!r}: a joint that closes a loop cannot have armature")
@@ -209,7 +209,7 @@ def _dynamics(model, name, kind, joint):
 
 
 def _placement(name, i):
-    """Parameter for the placement of a joint, as a pose."""
+    """Parameter of a joint's placement as a pose (4, 4)."""
 
     def changes(m, x):
         return {"placement": {m.joint_names[i - 1]: Plucker.from_pose(x)}}
@@ -227,7 +227,7 @@ def _placement(name, i):
 
 
 def _pose_rates(T):
-    """``dT = T [w× v; 0 0]`` for unit angular and linear velocities ``w`` and ``v``."""
+    """Tangents ``T [w× v; 0 0]`` of a pose for unit angular and linear velocities."""
     R, e = T[:3, :3], np.eye(3, dtype=int)
     rates = np.zeros((4, 4, 6), dtype=T.dtype)
     for k in range(3):
@@ -237,7 +237,7 @@ def _pose_rates(T):
 
 
 def _pose_error(T):
-    """Sum of squares that vanishes for a pose, and the determinant."""
+    """Squared defect of a matrix as a pose, zero for a pose, and the rotation's determinant."""
     R, last = T[..., :3, :3], T[..., 3, :] - np.array([0, 0, 0, 1])
     E = R @ np.swapaxes(R, -1, -2) - np.eye(3, dtype=int)
     x, y, z = (R[..., k, :] for k in range(3))
@@ -249,13 +249,13 @@ _POSE_TOLERANCE = 1e-11
 
 
 def _pose_conditions(T):
-    """Conditions under which a matrix is a pose, for compiled code."""
+    """Traceable conditions under which a matrix is a pose."""
     error, det = _pose_error(T)
     return error < _POSE_TOLERANCE, det > 0
 
 
 def _pose_defect(T):
-    """Message about a matrix that is not a pose, or None."""
+    """Error message for a matrix that is not a pose, or None."""
     error, det = _pose_error(T)
     if np.all(error < _POSE_TOLERANCE) and np.all(det > 0):
         return None
@@ -266,7 +266,7 @@ def _pose_defect(T):
 
 
 def of_shape(p, value) -> np.ndarray:
-    """The value of a parameter of one sample; a joint of one variable takes a plain number."""
+    """Value of a parameter in its shape; ShapeError for others."""
     array = np.asarray(value)
     if array.shape != p.shape and (array.shape, p.shape) != ((), (1,)):
         raise ShapeError(f"parameter {p.name!r} must have shape {p.shape}, got {array.shape}")
@@ -274,7 +274,7 @@ def of_shape(p, value) -> np.ndarray:
 
 
 def check_parameter(p, array):
-    """Raise ShapeError for numbers that the parameter cannot take."""
+    """Raise an error for numbers that the parameter cannot take, such as negative masses."""
     n = array.ndim - len(p.shape)
     if n < 0 or array.shape[n:] != p.shape:
         expected = ", ".join(["...", *map(str, p.shape)])

@@ -41,12 +41,12 @@ a hundred times as long, the compiler some seconds."""
 
 @cache
 def _signature(function):
-    """Signature of a function, remembered."""
+    """Signature of a function, cached."""
     return inspect.signature(function)
 
 
 def require_traceable(function, what):
-    """Raise TypeError for a function that cannot be taken apart."""
+    """Raise TypeError for a function that cannot be traced: neither public nor a kernel."""
     if not is_public(function) and not hasattr(function, "bind"):
         raise TypeError(
             f"{what} takes a function of kinetree such as kinetree.inverse_dynamics, or one of "
@@ -55,7 +55,7 @@ def require_traceable(function, what):
 
 
 def bind(function, args, options):
-    """The model, arrays and options of a call."""
+    """Arguments of a call sorted into model, arrays and options."""
     if not is_public(function):
         return function.bind(*args, **options)
     bound = bound_to(_signature(function), function.__name__, args, options)
@@ -74,7 +74,7 @@ def bind(function, args, options):
 
 
 def apply(function, call, model, arrays, recursive=0):
-    """Result for one sample: an array, or a tuple or dict of such, nested as may be."""
+    """Result for one traced sample: an array, or nested tuples and dicts of arrays."""
     if hasattr(function, "trace_sample"):
         return function.trace_sample(call, model, arrays, recursive)
     call = copy.copy(call)
@@ -84,7 +84,7 @@ def apply(function, call, model, arrays, recursive=0):
 
 
 def map_leaves(f, tree):
-    """``f`` of every leaf of nested tuples and dicts, in the same form."""
+    """Nested tuples and dicts with ``f`` applied to every leaf."""
     if isinstance(tree, dict):
         return {key: map_leaves(f, value) for key, value in tree.items()}
     if isinstance(tree, (tuple, list)):
@@ -93,7 +93,7 @@ def map_leaves(f, tree):
 
 
 def leaves_of(tree):
-    """The leaves, in order."""
+    """Leaves of nested tuples and dicts, in order."""
     found = []
     map_leaves(found.append, tree)
     return found
@@ -110,7 +110,7 @@ class Prepared:
         self.plain = not isinstance(form, (tuple, dict)) or (flat and len(form) > 1)
 
     def call(self, *arrays, out=None):
-        """The result for arrays with any leading batch axes."""
+        """Results for arrays with any batch axes."""
         if out is None:
             result = self.kernel.call(*arrays)
         else:
@@ -123,7 +123,7 @@ class Prepared:
 
 
 def prepare(function, call, parameters=()):
-    """The compiled form of a traceable for the model, options and shapes of a call.
+    """Compiled form of a function or derivative for a call's model, options and shapes.
 
     Args:
         function: a traceable.
@@ -149,7 +149,7 @@ class _Preparation:
         self._traced_form: Any = None  # of the result, once the function has run
 
     def prepare(self) -> Prepared:
-        """The kernel, and the form of its results."""
+        """Kernel of the call, and the form of its results."""
         function, call = self.function, self.call
         form, program = result_form(function, call), None
         if form is None:  # the function of a user: only running it tells what it returns
@@ -176,7 +176,7 @@ class _Preparation:
         return Prepared(self.kernel, form)
 
     def _text(self, recursive):
-        """The function for one sample of arrays, by one of its recursions or, 0, by none."""
+        """Function of one sample's arrays that applies the call; 0: without recursion."""
 
         def of_arrays(*symbols):
             _require(self.call, self.extra, symbols)
@@ -191,7 +191,7 @@ class _Preparation:
         return of_arrays
 
     def _program(self):
-        """Program with the fewest operations that computes the call."""
+        """Program of the call with the fewest operations."""
         with calls(None):  # derivatives see through everything
             ways = _recursion_count(self.function, self.call)
             if ways == 0:
@@ -202,23 +202,23 @@ class _Preparation:
             return compact(cheapest([short, self._trace(0)]))
 
     def _trace(self, recursive):
-        """Program by one of the recursions or by none."""
+        """Program of the call by one of its recursions, or by none."""
         return trace(self._text(recursive), self.inputs, self.name)
 
     @cached_property
     def _exact_program(self):
-        """Program for numbers of many digits, and for configurations that pivots do not suit."""
+        """Program by reference algorithms, for exact numbers and unusual configurations."""
         with by_the_book():
             return self._program()
 
     def _validate(self, arrays):
-        """Raise errors for arguments and parameters of the wrong kind."""
+        """Raise errors for arguments and parameters with wrong shapes or values."""
         check_arrays(self.call.with_arrays(arrays[: self.count]))
         for p, array in zip(self.extra, arrays[self.count :], strict=True):
             check_parameter(p, array)
 
     def _reference(self, arrays):
-        """Results without compiled code, or calls of it where arrays are traced."""
+        """Results in Python without compiled code; a call or its formula when traced."""
         model, count = self.model, self.count
         if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
             values = dict(zip(self.parameters, arrays[count:], strict=True))
@@ -236,13 +236,13 @@ class _Preparation:
         return evaluate(self._exact_program if is_exact else self.kernel.program, arrays)
 
     def _general_code(self):
-        """Kernel of general code for the call, or None."""
+        """Kernel of the call by general code for every robot, or None."""
         given = self.call, self.inputs, self.outputs, self._reference, self._validate
         return self.function.general_code(*given)
 
 
 def _require_good(program, arrays, model):
-    """Raise SingularError for a sample of a closed chain that has a value, and no derivative."""
+    """Raise SingularError for a sample where a closed chain has no derivative."""
     good = holds(program, *arrays)
     if not np.all(good):
         sample = np.argwhere(~good)[0]
@@ -255,7 +255,7 @@ def _require_good(program, arrays, model):
 
 
 def _require(call, parameters, symbols):
-    """Conditions on the inputs that the compiled code must check."""
+    """Trace run-time checks of the inputs: unit quaternions, valid parameters."""
     arrays = dict(zip(call.shapes, symbols, strict=False))
     if call.model is not None and "q" in arrays:
         require_unit_parts(call.model, arrays["q"])
@@ -265,7 +265,7 @@ def _require(call, parameters, symbols):
 
 
 def result_form(function, call):
-    """The shapes of a result in its form, as far as they are known without running the function."""
+    """Shapes of a result without running the function; None if it must be run."""
     if hasattr(function, "trace_sample"):
         return function.result_form(call)
     definition = getattr(function, "definition", None)
@@ -275,26 +275,26 @@ def result_form(function, call):
 
 
 def _description(function):
-    """Text that identifies a function in every process, or None."""
+    """Text or tuple that identifies a function in every process, or None."""
     if hasattr(function, "trace_sample"):
         return function.description(_description)
     return function.__name__ if is_public(function) else None
 
 
 def _recursion_count(function, call):
-    """How often the function calls itself, for its operation count; 0 without samples."""
+    """Number of recursive algorithms for a derivative; 0 for other functions."""
     return function.recursion_count(call) if hasattr(function, "trace_sample") else 0
 
 
 def _innermost(function):
-    """Function that derivatives of derivatives are of."""
+    """Function that nested derivatives are of."""
     while hasattr(function, "trace_sample"):
         function = function.function
     return function
 
 
 def _run_plainly(function, call, model, arrays):
-    """Run the innermost function on numbers, for the errors that it raises."""
+    """Run the innermost function on numbers, so that its errors are raised."""
     while hasattr(function, "trace_sample"):
         function, call, arrays = function.inside(call, arrays)
     apply(function, call, model, arrays)
@@ -305,7 +305,7 @@ def _run_plainly(function, call, model, arrays):
 
 
 def require_solvable(name, model, parameters=()):
-    """Raise SingularError when joints move no inertia together, whatever the inputs.
+    """Raise SingularError if joints move no inertia, for any inputs.
 
     Args:
         name: of a public function.
@@ -322,7 +322,7 @@ def require_solvable(name, model, parameters=()):
 
 
 def require_independent(name, model, q, parameters):
-    """Make the compiled code check that no joints move without inertia, for any parameters.
+    """Trace a run-time check that all joints move inertia, whatever the parameters.
 
     A motion that needs no force leaves bodies with full inertia where they are. So it is enough to
     look at the other ones, hung up at their parents, with bodies of full inertia at their ends. The
@@ -355,13 +355,13 @@ def require_independent(name, model, q, parameters):
 
 
 def _inverts_inertia(name):
-    """Whether the public function of a name divides by inertia."""
+    """Whether a public function divides by inertia, as forward dynamics does."""
     definition = getattr(FUNCTIONS.get(name), "definition", None)
     return definition is not None and definition.inverts_inertia
 
 
 def _without_full_inertia(model, q):
-    """The bodies whose inertia is unknown or not full, and what they carry; with its positions."""
+    """Bodies without known full inertia, with what they carry, and the model in ``q``."""
     lam = model.parent
     weak = [False, *(not has_full_inertia(I) for I in model.inertia[1:])]
     kept = [i for i in range(1, len(weak)) if weak[i] or weak[lam[i]]]
@@ -374,7 +374,7 @@ def _without_full_inertia(model, q):
 
 
 def _typical(p, model, rng):
-    """A value that no coincidence distinguishes."""
+    """Random generic value of a parameter, for estimates of rank."""
     kind = p.name.partition(":")[0]
     if kind == "inertia":
         ball = np.array([1, 0, 0, 0, 1, 0, 1, 0, 0, 1.0])

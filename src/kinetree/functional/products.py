@@ -44,7 +44,7 @@ from kinetree.model.define import is_public
 
 
 def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
-    """The rate of a function along a tangent: the product ``J v`` of its derivative.
+    """Jacobian-vector product ``J v``: rate of a function along a tangent, as a function.
 
     Args:
         function: what ``kinetree.differentiate`` takes, such as ``kinetree.inverse_dynamics``.
@@ -59,7 +59,7 @@ def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
 
 
 def vjp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
-    """How a weighted sum of results changes with the arguments: the product ``wᵀ J``.
+    """Vector-Jacobian product ``wᵀ J``: gradient of a weighted sum of results, as a function.
 
     Args:
         function: what ``kinetree.differentiate`` takes.
@@ -74,7 +74,7 @@ def vjp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
 
 
 def _product(kind, function, wrt, what):
-    """Product of a derivative with a vector, of functions and of other products."""
+    """Product of a derivative with a vector, for functions and other products."""
     if isinstance(function, CompiledFunction):
         wrt = with_group(wrt, "parameters", function.parameters)
         return function.with_function(_product(kind, function.function, wrt, what))
@@ -113,7 +113,7 @@ class Product(Transformed):
         return super().__call__(model, *arrays, **options)
 
     def is_plain(self, call, count, options):
-        """Whether any call that looks like this one passes the same arrays and no more."""
+        """Whether every similar call passes the same arrays and no others."""
         return (
             set(options) == {self.keyword}
             and len(_plain_parts(options[self.keyword])) == len(call.shapes) - count
@@ -122,7 +122,7 @@ class Product(Transformed):
         )
 
     def bind(self, *args, **options):
-        """The call of the function, extended by the parts of the vector."""
+        """Call of the function, extended by the arrays of the given vector."""
         if options.get(self.keyword) is None:
             raise TypeError(f"{self.__name__} needs {self.keyword}=..., {self.vector_form()}")
         vector = options.pop(self.keyword)
@@ -133,11 +133,11 @@ class Product(Transformed):
         return call.extend(values, shapes)
 
     def inside(self, call, arrays):
-        """The function, and the call and arrays that it gets from a call of this one."""
+        """Function with the inner call and arrays, without the vector's arrays."""
         return self.function, call.inner, arrays[: len(call.inner.arrays)]
 
     def general_code(self, call, inputs, outputs, reference, validate):
-        """A kernel that calls code for every robot, or None; arguments as of ``Kernel``."""
+        """Kernel of the product by calls of general code, or None."""
         inner, definition = call.inner, getattr(self.function, "definition", None)
         names, model = tuple(inner.arrays), inner.model
         if definition is None or not is_public(self.function) or model is None:
@@ -169,7 +169,7 @@ class Product(Transformed):
         return plain.with_general_calls()
 
     def _of_arrays(self, call, inputs, outputs, reference, validate):
-        """Kernel of the product for gears of constant ratios and for closed loops, on arrays."""
+        """Kernel of the product on batched arrays, for geared models and closed loops; or None."""
         if not self._are_given(call):
             return None
         derivative = differentiate(self.function, self.entries())
@@ -185,13 +185,13 @@ class Product(Transformed):
         return found
 
     def _are_given(self, call):
-        """Whether all that is varied are arrays of the call, each once."""
+        """Whether all variables are arrays of the call, each named once."""
         entries = self.entries()
         return len(set(entries)) == len(entries) and all(n in call.arrays for n in entries)
 
     @abstractmethod
     def by_call(self, model, arrays, derived, vector) -> tuple:
-        """Results for traced arrays by name and parts of the vector, by a call of ``derived``."""
+        """Product for traced arrays and vector parts, by a call of the kernel ``derived``."""
 
     @abstractmethod
     def vector_form(self) -> str:
@@ -202,7 +202,7 @@ class Product(Transformed):
         """Name, shape and value of every array of the vector, for a call of the function."""
 
     def evaluate(self, call, model, arrays, recursive):
-        """The variables as symbols, the result of the function, and the parts of the vector."""
+        """Variables as symbols, the function's result, and the parts of the vector."""
         variables = Variables(call, model, arrays, tuple(self.names()))
         function, inner, own = self.inside(call, variables.arrays)
         y = apply(function, inner, variables.model, own, recursive)
@@ -215,7 +215,7 @@ class JacobianVectorProduct(Product):
     kind, keyword, by = "rate", "tangents", "rates"
 
     def by_call(self, model, arrays, derived, vector):
-        """Rates of the coordinates of ``q`` go in."""
+        """Traced rates by a call of ``derived``, which takes rates of the coordinates of ``q``."""
         rates = [
             model.configuration_rate(arrays["q"], v) if name == "q" else v
             for name, v in zip(self.entries(), vector, strict=True)
@@ -230,7 +230,7 @@ class JacobianVectorProduct(Product):
         return f"an array of the shape in which {self.wrt} can move"
 
     def parts(self, call, vector):
-        """A tangent for every entry of ``wrt``."""
+        """Tangent arrays for every entry of ``wrt``, with names and shapes."""
         if not isinstance(self.wrt, tuple):
             vector = (vector,)
         elif not isinstance(vector, (tuple, list)) or len(vector) != len(self.wrt):
@@ -240,11 +240,11 @@ class JacobianVectorProduct(Product):
             yield f"tangents{at}", self.tangent(call, entry), value
 
     def result_form(self, call):
-        """The form of the function's result."""
+        """Form of the function's result, which the product shares."""
         return result_form(self.function, call.inner)
 
     def trace_sample(self, call, model, arrays, recursive=0):
-        """Forward, along one direction."""
+        """Product for one traced sample, by forward mode along one direction."""
         variables, y, tangents = self.evaluate(call, model, arrays, recursive)
         directions = [d for name in self.names() for d in variables.directions[name]]
         direction = {}
@@ -264,7 +264,7 @@ class VectorJacobianProduct(Product):
     kind, keyword, by = "gradient", "cotangent", "gradients"
 
     def by_call(self, model, arrays, derived, vector):
-        """Gradients by the coordinates of ``q`` come out."""
+        """Traced gradients by a call of ``derived``; that of ``q`` is converted to tangents."""
         given = [*arrays.values(), *vector]
         found = call_in(trace_of(given), derived, given)
         return tuple(
@@ -277,11 +277,11 @@ class VectorJacobianProduct(Product):
         return "weights in the form of what the function returns"
 
     def parts(self, call, vector):
-        """A weight for every number of the result."""
+        """Weight arrays for every part of the result, with names and shapes."""
         yield from _match(self._form(call), vector, "cotangent", self.__name__)
 
     def _form(self, call):
-        """The form of the function's result; the function of a user must be run to know it."""
+        """Form of the function's result; a user's function is run to know it."""
         form = result_form(self.function, call)
         if form is not None:
             return form
@@ -298,11 +298,11 @@ class VectorJacobianProduct(Product):
         return kernels[key]
 
     def result_form(self, call):
-        """A gradient for every entry of ``wrt``."""
+        """Form of the product: a gradient for every entry of ``wrt``."""
         return self.pack([Argument("out", self.tangent(call, e)) for e in self.entries()])
 
     def trace_sample(self, call, model, arrays, recursive=0):
-        """Backward, from one number; forward where there are loops."""
+        """Product for one traced sample, by reverse mode; forward mode where there are loops."""
         variables, y, weights = self.evaluate(call, model, arrays, recursive)
         leaves = [np.ravel(np.asarray(leaf, dtype=object)) for leaf in leaves_of(y)]
         total = sum((np.ravel(w) @ leaf for w, leaf in zip(weights, leaves, strict=True)), 0)
@@ -315,7 +315,7 @@ class VectorJacobianProduct(Product):
 
 
 def _along_tangents(model, q, gradient):
-    """The gradient along tangents, (nv,), of one by the coordinates of ``q``."""
+    """Gradient in velocity variables, (nv,), from one by the coordinates of ``q``."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -324,14 +324,14 @@ def _along_tangents(model, q, gradient):
 
 
 def _plain_parts(vector):
-    """The arrays of a vector where there is no doubt: one array, or a tuple of several."""
+    """Arrays of a vector given as one array or a tuple; empty for other forms."""
     if isinstance(vector, tuple) and len(vector) > 1:
         return vector
     return (vector,) if isinstance(vector, np.ndarray) or is_foreign(vector) else ()
 
 
 def _match(form, value, path, name):
-    """The arrays of ``value``, which must have the given form, with their shapes."""
+    """Arrays of ``value`` with names and shapes; ShapeError unless it has the given form."""
     if isinstance(form, dict):
         if not isinstance(value, dict) or set(value) != set(form):
             raise ShapeError(f"{name}: {path} must be a dict with the keys {sorted(form)}")
@@ -353,13 +353,13 @@ def _match(form, value, path, name):
 
 @kernel
 def _rate(m, q, qd):
-    """Kernel of the derivative of ``q`` with respect to time."""
+    """Kernel: rate ``dq/dt`` of the position variables."""
     return m.configuration_rate(q, qd)
 
 
 @kernel
 def _integrate(m, q, qd):
-    """Kernel of the configuration after a motion along a tangent vector."""
+    """Kernel: configuration after a displacement ``qd``."""
     return m.integrate(q, qd)
 
 
@@ -370,12 +370,12 @@ _moved_derivatives = differentiate(_integrate, wrt=("q", "qd"))
 
 
 def is_vector_space(model) -> bool:
-    """Whether velocity variables are the derivatives of position variables throughout."""
+    """Whether all velocity variables are derivatives of position variables."""
     return all(joint.rates_are_velocities for joint in model.joint[1:])
 
 
 def brackets(model, q, qd):
-    """The matrix of ``dq -> [dq, qd]``, (..., nv, nv); zero if all directions commute.
+    """Matrices (..., nv, nv) of the Lie bracket ``dq -> [dq, qd]`` of the joints.
 
     With ``dq/dt = Q(q) qd``, the directions ``Q dq`` and ``Q qd`` as fields over all configurations
     have the bracket ``∂(Q qd) Q dq - ∂(Q dq) Q qd``.
@@ -387,7 +387,7 @@ def brackets(model, q, qd):
 
 
 def step_derivatives(model, q, dv):
-    """Derivatives of ``integrate(q, dv)`` in its tangent space, with respect to both."""
+    """Derivatives of ``integrate(q, dv)`` by both arguments, in tangent coordinates."""
     if is_vector_space(model):
         return np.eye(model.nv), np.eye(model.nv)
     end = _integrate(model, q, dv)
@@ -395,7 +395,7 @@ def step_derivatives(model, q, dv):
 
 
 def _velocities(model, q, rates):
-    """The velocity variables for which ``dq/dt`` has the given values; column by column."""
+    """Velocity variables for given rates ``dq/dt``, column by column."""
     Q = _rate_matrix(model, q, np.zeros(model.nv))
     Q_T = np.swapaxes(Q, -1, -2)
     return np.linalg.solve(Q_T @ Q, Q_T @ rates)

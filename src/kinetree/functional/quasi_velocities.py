@@ -46,7 +46,7 @@ class QuasiVelocityDynamics(NamedTuple):
 def quasi_velocity_dynamics(
     model: Model, q: ArrayLike, y: ArrayLike, B: Callable[..., Any]
 ) -> QuasiVelocityDynamics:
-    """The equation of motion for velocities ``y`` with ``qd = B(model, q) y``.
+    """Equation of motion in quasi-velocities ``y`` with ``qd = B(model, q) y``.
 
     Args:
         model: the mechanism. Loops have to allow every velocity ``B y``: their forces do no work
@@ -86,12 +86,12 @@ _ALLOWED = 1e-9
 
 @kernel
 def _rows(m, q):
-    """Kernel of the constraint matrix ``K``."""
+    """Kernel: constraint matrix ``K`` of a configuration."""
     return loop_constraints(m, q, m.zero_velocity).K
 
 
 def _require_allowed(model, q, B):
-    """Raise LoopError for velocities that loops forbid, in units of the mechanism."""
+    """Raise LoopError if ``B`` contains velocities that the loops forbid."""
     units, K, B = scaling(model), _rows(model, q), as_numpy(B)
     pure = B / units.columns[:, None]
     torn = np.sum((units.apply(as_numpy(K)) @ pure) ** 2, axis=-2)
@@ -108,7 +108,7 @@ def _require_allowed(model, q, B):
 
 
 def _compile(B):
-    """A function as a kernel, and its derivative, kept with it or with the object it belongs to."""
+    """Function ``B`` as a kernel, and its derivative by ``q``; cached with the function."""
 
     def make():
         user = B if hasattr(B, "bind") else kernel(B)

@@ -20,14 +20,14 @@ from kinetree.model.define import is_public
 
 
 def tangent_shape(call, name):
-    """Shape of the space in which an array of a call, or a parameter of its model, can move."""
+    """Shape of the tangent space of a call's array or a model parameter."""
     if name in call.arrays:
         return (call.model.nv,) if _is_configuration(call, name) else call.shapes[name]
     return parameter(call.model, name).tangent
 
 
 def _is_configuration(call, name):
-    """Whether an argument is the configuration of the model."""
+    """Whether an argument is the configuration ``q`` of the model."""
     return name == "q" and call.model is not None and call.shapes[name] == (call.model.nq,)
 
 
@@ -65,7 +65,7 @@ class Variables:
         self.model = with_parameters(model, changes)
 
     def _symbols(self, name, values):
-        """The array itself where its entries are distinct inputs, else new inputs in its place."""
+        """Array of distinct input symbols: the array itself, or new inputs for its entries."""
         values = np.asarray(values, dtype=object)
         nodes = {x.i for x in values.ravel() if isinstance(x, Expr) and self._is_input(x)}
         if len(nodes) == values.size:
@@ -78,11 +78,11 @@ class Variables:
         return symbols
 
     def _is_input(self, x):
-        """Whether a symbol is an input of the graph itself."""
+        """Whether a traced number is an input of the graph itself."""
         return x.graph is self.graph and self.graph.nodes[x.i][0] == "input"
 
     def restore(self, array):
-        """Expressions in the symbols, with the values for which they stand."""
+        """Expressions with temporary symbols replaced by the values they stand for."""
         if not self.values:
             return array
         graph = self.graph
@@ -97,7 +97,7 @@ class Variables:
 
 
 def _numbers(model):
-    """The arrays of a model that may hold traced numbers."""
+    """Arrays of a model that may hold traced numbers."""
     if model is None or model.scalar_type().kind != "O":
         return ()
     bodies = model.bodies
@@ -107,7 +107,7 @@ def _numbers(model):
 
 
 def _graph(arrays):
-    """The graph of the first traced number, or a new one."""
+    """Graph of the first traced number in some arrays, or a new one."""
     for array in arrays:
         for x in np.asarray(array).ravel():
             if isinstance(x, Expr):
@@ -116,7 +116,7 @@ def _graph(arrays):
 
 
 def _configuration_rates(model, q):
-    """``dq/dt`` for unit velocities, (nq, nv)."""
+    """Derivatives of ``q`` for unit velocities, (nq, nv)."""
     rates = np.zeros((model.nq, model.nv), dtype=object)
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -132,14 +132,14 @@ class NameGroup:
 
 
 def with_group(wrt, name, group):
-    """``wrt`` with a group of names in place of one."""
+    """Variables ``wrt`` with a group of names in place of one name."""
     if isinstance(wrt, (tuple, list)):
         return tuple(NameGroup(group) if w == name else w for w in wrt)
     return NameGroup(group) if wrt == name else wrt
 
 
 def checked_wrt(function, wrt, what):
-    """``wrt`` as a name or tuple of names; raise TypeError for what cannot be meant."""
+    """Variables ``wrt`` as a name or tuple of names; TypeError for anything else."""
     require_traceable(function, what)
     if isinstance(wrt, (str, tuple, list, NameGroup)):
         names = with_group(wrt, "parameters", ("inertia",))
@@ -157,7 +157,7 @@ _KEPT = "_kept_by_kinetree"
 
 
 def kept_with(function, key, make) -> Any:
-    """Result of ``make()`` for a key, kept as long as the function lives.
+    """Result of ``make()``, cached with the function under a key.
 
     Functions of users have no other table: that would keep them, their code and all that they
     refer to. Who copies the attributes of a function, as ``functools.wraps`` does, has the same
@@ -169,7 +169,7 @@ def kept_with(function, key, make) -> Any:
 
 
 def takes_states(function, call, count):
-    """Whether a call with this number of positional arguments passes only states and forces."""
+    """Whether a call with this many positional arguments passes only states and forces."""
     while isinstance(function, Transformed):
         function = function.function
     return (
@@ -201,7 +201,7 @@ class Transformed(ABC):
         return self._general((model, *arrays) if model is not None else (), options)
 
     def _general(self, args, options):
-        """Call with arguments of any kind: other libraries, traces, ``out``."""
+        """Call with arguments of any kind: arrays of other libraries, traced ones, ``out``."""
         out = options.pop("out", None)
         call = self.bind(*args, **options)
         if call.model is not None and call.model.scalar_type().kind == "O":
@@ -214,10 +214,10 @@ class Transformed(ABC):
 
     @abstractmethod
     def is_plain(self, call, count, options) -> bool:
-        """Whether any call that looks like this one passes the same arrays and no more."""
+        """Whether every similar call passes the same arrays and no others."""
 
     def prepare_call(self, call):
-        """The compiled form for the model, options and shapes of a call."""
+        """Compiled form for a call's model, options and shapes."""
         kernels = self._kernels if call.model is None else call.model.memo
         prepared = kernels.get((self, call.key))
         if prepared is None:
@@ -225,7 +225,7 @@ class Transformed(ABC):
         return prepared
 
     def _inside_a_trace(self, call):
-        """For a model with traced numbers, which belongs to the trace that made it."""
+        """Result for a model with traced numbers, within the trace that made it."""
         if any(a.shape != call.shapes[name] for name, a in call.arrays.items()):
             shapes = ", ".join(f"{name} {a.shape}" for name, a in call.arrays.items())
             raise ShapeError(
@@ -237,7 +237,7 @@ class Transformed(ABC):
         return self.trace_sample(call, call.model, arrays, recursive)
 
     def bind(self, *args, **options):
-        """The model, arrays and options of a call; the same as those of the function."""
+        """Arguments of a call sorted into model, arrays and options, as for the function."""
         call = bind(self.function, args, options)
         for name in self.names():
             if name not in call.arrays and not (call.model is not None and is_parameter(name)):
@@ -249,11 +249,11 @@ class Transformed(ABC):
         return call
 
     def inside(self, call, arrays):
-        """The function, and the call and arrays that it gets from a call of this one."""
+        """Function with the call and arrays that it receives from this call."""
         return self.function, call, arrays
 
     def description(self, of):
-        """Description that identifies it in every process, if one identifies the function."""
+        """Key that identifies the derivative in every process, or None."""
         inner = of(self.function)
         if inner is None:
             return None
@@ -263,20 +263,20 @@ class Transformed(ABC):
     # --- with respect to what ------------------------------------------------------------------
 
     def entries(self):
-        """The entries of ``wrt``."""
+        """Entries of ``wrt``: names and groups."""
         return self.wrt if isinstance(self.wrt, tuple) else (self.wrt,)
 
     def names(self):
-        """The names of all entries, those of groups one by one."""
+        """Names of all variables, those in groups one by one."""
         for entry in self.entries():
             yield from entry.names if isinstance(entry, NameGroup) else (entry,)
 
     def pack(self, parts):
-        """One thing for every entry: a tuple of them, or the only one if ``wrt`` is a name."""
+        """Tuple of parts for the entries of ``wrt``; the only one if ``wrt`` is a name."""
         return tuple(parts) if isinstance(self.wrt, tuple) else parts[0]
 
     def tangent(self, call, entry):
-        """Shape of the space in which an entry can move."""
+        """Shape of the tangent space of an entry of ``wrt``."""
         if not isinstance(entry, NameGroup):
             return tangent_shape(call, entry)
         sizes = [np.prod(tangent_shape(call, name), dtype=int) for name in entry.names]
@@ -285,21 +285,21 @@ class Transformed(ABC):
     # --- what the kinds do -----------------------------------------------------------------------
 
     def recursion_count(self, call) -> int:
-        """Number of recursions that give the innermost derivative."""
+        """Number of recursive algorithms for the innermost derivative."""
         function, call, _ = self.inside(call, ())
         return function.recursion_count(call) if hasattr(function, "trace_sample") else 0
 
     def estimated_cost(self, call) -> float:
-        """Roughly the least number of operations without the recursion; 0 if that is not known."""
+        """Estimated number of operations without recursions; 0 if unknown."""
         return 0.0
 
     @abstractmethod
     def result_form(self, call):
-        """Shapes of the result, without running anything; None if the function must be run."""
+        """Shapes of the result without running the function; None if it must be run."""
 
     @abstractmethod
     def trace_sample(self, call, model, arrays, recursive=0):
-        """The result for one sample of traced arrays, of a model with numbers of any kind.
+        """Result for one traced sample, of a model with any kind of numbers.
 
         ``recursive`` is the number of the recursion to use, counted from 1, or 0 for none.
         """

@@ -41,7 +41,7 @@ _registered: list[type[AbstractJoint]] = []
 
 
 def register(kind: type[AbstractJoint]) -> type[AbstractJoint]:
-    """Let files name a class of joints of your own, by its ``spelling``; a class decorator.
+    """Class decorator: register a user-defined joint class, so that model files can name it.
 
     @kt.joints.register
     @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def register(kind: type[AbstractJoint]) -> type[AbstractJoint]:
 
 
 def known_joints() -> tuple[type[AbstractJoint], ...]:
-    """All kinds that files may name: kinetree's, and those of ``register``."""
+    """Joint classes that model files may name: kinetree's and registered ones."""
     return (*KINDS, *_registered)
 
 

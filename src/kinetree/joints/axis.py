@@ -18,7 +18,7 @@ _EXPECTED = "must be 'x', 'y', 'z', one of them with a sign, or three finite num
 
 
 def as_axis(axis, what="joint axis"):
-    """A unit vector as a tuple; coordinate axes keep integer entries, which stay exact.
+    """Unit vector as a tuple; coordinate axes keep exact integer entries.
 
     Takes ``"x"``, ``"-y"`` or any three numbers that are not all zero.
     """
@@ -52,12 +52,12 @@ class AnyAxis(tuple):
 
 
 def axis_parameters(axis):
-    """Numbers of a direction, and of one across; none for a coordinate axis: that is structure."""
+    """Parameters of an axis direction: it and a perpendicular; none for a coordinate axis."""
     return () if index_of(axis) is not None else (*axis, *completed_basis(axis)[0])
 
 
 def axis_with(axis, values):
-    """An axis of the same kind by its parameters."""
+    """Axis of the same kind with other parameters."""
     return AnyAxis(values) if len(values) else axis
 
 
@@ -70,7 +70,7 @@ def index_of(axis):
 
 
 def axis_rotation(axis, angle):
-    """Coordinate rotation for a turn about a unit axis; sparse where the axis allows it."""
+    """Coordinate rotation by an angle about a unit axis; sparse for coordinate axes."""
     aligned = index_of(axis)
     if aligned is None:
         return rotation_about(axis, cos(angle), sin(angle))
@@ -79,7 +79,7 @@ def axis_rotation(axis, angle):
 
 
 def axis_angle(axis, E):
-    """The angle, in (-π, π], whose turn about ``axis`` comes closest to ``E``."""
+    """Angle in (-π, π] of the rotation about ``axis`` that is closest to ``E``."""
     u, v = completed_basis(axis)
     return atan2(u @ E @ v - v @ E @ u, u @ E @ u + v @ E @ v)
 
@@ -117,14 +117,14 @@ def forces(*columns):
 
 
 def rod_along(axis, inertia):
-    """The rod along the axis, without mass, that has the second moment of a body along it."""
+    """Massless rod along an axis with the body's second moment along it, as an inertia."""
     a, I = np.array(axis), inertia.rotational
     second_moment = np.trace(I) / 2 - a @ I @ a
     return Inertia(0, 0 * inertia.first_moment, second_moment * (identity3() - np.outer(a, a)))
 
 
 def mass_on(axis, inertia):
-    """Rod with the mass and the first moment along the axis of the body."""
+    """Rod with the mass and first moment of a body along an axis, as an inertia."""
     a = np.array(axis)
     along = a * (a @ inertia.first_moment)
     return Inertia(inertia.mass, along, rod_along(axis, inertia).rotational)
@@ -138,27 +138,27 @@ def mass_on(axis, inertia):
 
 
 def axis_tilt(X, frame):
-    """``(X23, -X13)``: how far the axes of the two frames are from parallel."""
+    """Tilt ``(X23, -X13)``: how far the axes of two frames are from parallel."""
     u, v, a = frame
     Ea = X.E @ a
     return np.array([v @ Ea, -(u @ Ea)])
 
 
 def axis_offset(X, frame):
-    """``(X53, -X43)``: distance of the successor's origin from the axis."""
+    """Offset ``(X53, -X43)`` of the successor's origin from the axis [m]."""
     u, v, a = frame
     Ba = X.E @ cross(a, X.r)
     return np.array([v @ Ba, -(u @ Ba)])
 
 
 def axis_shift(X, frame):
-    """``X41 X21 + X42 X22``: shift along the axis."""
+    """Shift ``X41 X21 + X42 X22`` of the successor's origin along the axis [m]."""
     u, v, a = frame
     return a @ X.E @ X.r - (u @ X.E @ cross(a, X.r)) * (v @ X.E @ a)
 
 
 def orthogonal_complement(S):
-    """Orthonormal columns perpendicular to the independent columns of ``S``, by reflections."""
+    """Orthonormal basis of the complement of the columns of ``S``, by Householder reflections."""
     rows, n = S.shape
     A, Q = np.array(S), np.eye(rows, dtype=int)
     for k in range(n):
@@ -172,7 +172,7 @@ def orthogonal_complement(S):
 
 
 def dual_basis(S):
-    """``T_a`` in the span of the independent columns of ``S`` with ``T_aᵀ S = 1``.
+    """Dual basis ``T_a`` in the span of ``S``, with ``T_aᵀ S = 1``.
 
     Each of its columns is what a column of ``S`` has not in common with the others.
     """
@@ -200,7 +200,7 @@ def _orthonormal(S):
 
 
 def active_subspace_from_wrench(joint, q, wrench):
-    """``T_a`` along the wrench that the actuator really exerts, scaled to ``T_aᵀ S = 1``.
+    """Active force ``T_a`` along the actuator's wrench, scaled to ``T_aᵀ S = 1``.
 
     Motion does not depend on it; the bearing loads do.
 

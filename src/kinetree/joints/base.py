@@ -99,12 +99,12 @@ class AbstractJoint(ABC):
 
     @classmethod
     def examples(cls) -> "tuple[AbstractJoint, ...]":
-        """A few instances that differ in what matters, for tests that should meet every kind."""
+        """Example joints of the class that differ in structure, for tests of every kind."""
         return (cls(),)
 
     @classmethod
     def from_table(cls, table: Any) -> "AbstractJoint":
-        """The joint that a table of the native format describes.
+        """Joint that a table of the native file format describes.
 
         By default every field of the dataclass is a key, read by its type.
 
@@ -115,7 +115,7 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
-        """``X_J, S, v_J, c_J`` for position and velocity variables — RBDA §4.4.
+        """Transform, axes, velocity, velocity product ``X_J, S, v_J, c_J`` — RBDA §4.4.
 
         ``X_J`` takes predecessor to successor coordinates, ``v_J = S qd`` is the velocity across
         the joint, and ``c_J`` the part of its rate that ``qd`` alone causes (``S° qd``). A joint
@@ -124,22 +124,22 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def constraint_subspace(self, q: Array) -> Force:
-        """Constraint forces ``T``: columns that span the complement of ``S`` — RBDA (3.36)."""
+        """Constraint force columns ``T``, spanning the complement of ``S`` — RBDA (3.36)."""
 
     @abstractmethod
     def coordinates(self, X: Plucker) -> np.ndarray:
-        """Position variables that bring ``X_J`` close to ``X``; exactly there, if it can be."""
+        """Position variables whose ``X_J`` is closest to ``X``; exact if the joint allows ``X``."""
 
     def transform(self, q: Array) -> Plucker:
-        """``X_J`` alone."""
+        """Transform ``X_J`` from predecessor to successor coordinates at ``q``."""
         return self.jcalc(q, np.zeros(self.nv, dtype=int))[0]
 
     def motion_subspace(self, q: Array) -> Motion:
-        """``S`` alone."""
+        """Motion subspace ``S`` of the joint at ``q``."""
         return self.jcalc(q, np.zeros(self.nv, dtype=int))[1]
 
     def active_subspace(self, q: Array) -> Force:
-        """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.35).
+        """Active force columns ``T_a``, ``T_aᵀ S = 1``, of the joint forces — RBDA (3.35).
 
         Any choice moves the mechanism alike; it decides which loads the bearings see. This
         default is the pseudoinverse of ``S``.
@@ -150,68 +150,68 @@ class AbstractJoint(ABC):
         return Force.from_array(dual_basis(S))
 
     def velocity_variables(self, q: Array, v_J: Motion) -> Array:
-        """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.33) and (3.35)."""
+        """Velocity variables ``qd = T_aᵀ v_J`` for a velocity ``v_J`` across the joint."""
         return self.active_subspace(q).T @ v_J
 
     def loop_subspace(self, X: Plucker) -> Force:
-        """``T`` of a loop joint whose frames are placed as in ``X``, on the manifold or near it."""
+        """Constraint forces ``T`` of a loop joint at the pose ``X``, closed or nearly so."""
         return self.constraint_subspace(self.coordinates(X))
 
     def loop_error(self, X: Plucker) -> Array:
-        """Position error of ``X`` against this joint, with rate ``Tᵀ v_J`` — RBDA (8.23)–(8.27)."""
+        """Loop position error of the pose ``X``, with rate ``Tᵀ v_J`` — RBDA (8.23)–(8.27)."""
         q = self.coordinates(X)
         d = log(X @ self.transform(q).inverse())
         return self.constraint_subspace(q).T @ d
 
     def loop_gap(self, X: Plucker) -> Array:
-        """Position error of ``X`` that vanishes only where the loop is closed.
+        """Loop position error of the pose ``X`` that is zero only where the loop is closed.
 
         ``loop_error`` is made for small errors and may vanish elsewhere, too.
         """
         return AbstractJoint.loop_error(self, X)
 
     def loop_alignment(self, X: Plucker) -> Any:
-        """Positive where ``loop_error`` grows with the distance of ``X`` from this joint.
+        """Number that is positive where ``loop_error`` grows with the distance from closure.
 
         An error that is a sine vanishes at half a turn, too; there this is negative.
         """
         return 1
 
     def configuration_rate(self, q: Array, qd: Array) -> Array:
-        """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
+        """Rate ``dq/dt`` of the position variables for ``qd`` — RBDA (3.7)."""
         return qd
 
     def rate_matrix(self, q: Array) -> Array:
-        """``Q`` with ``dq/dt = Q qd``, (nq, nv) — RBDA (3.7)."""
+        """Matrix ``Q`` with ``dq/dt = Q qd``, (nq, nv) — RBDA (3.7)."""
         if self.nv == 0:
             return np.zeros((self.nq, 0), dtype=int)
         return np.column_stack([self.configuration_rate(q, e) for e in np.eye(self.nv, dtype=int)])
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Position reached from ``q`` by the constant velocity ``dv`` in one second."""
+        """Position reached from ``q`` at the constant velocity ``dv`` after unit time."""
         return q + dv
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``; angles are not wrapped."""
+        """Velocity ``dv`` for which ``integrate(q0, dv)`` is ``q1``; angles are not wrapped."""
         return q1 - q0
 
     def neutral(self) -> Array:
-        """Position variables at which predecessor and successor frames coincide, if they can."""
+        """Neutral position variables, at which both frames coincide if they can."""
         return np.zeros(self.nq)
 
     def random(self, rng: "np.random.Generator") -> Array:
-        """A random position: angles within ±π, lengths within ±1, away from singularities."""
+        """Random position: angles in ±π, lengths in ±1, away from singularities."""
         return rng.uniform(-1, 1, self.nq)
 
     def normalize(self, q: Array) -> Array:
-        """``q`` put back on its manifold: its quaternions scaled to unit length."""
+        """Position with its quaternions scaled to unit length."""
         q = np.array(q)
         for part in self.unit_parts:
             q[part] = q[part] / np.linalg.norm(q[part])
         return q
 
     def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """State ``q, qd`` in variables that are good to go on with.
+        """State ``q, qd`` in the chart of variables that contains ``near``.
 
         Rounding errors of many steps take quaternions away from unit length; here they are brought
         back from close to it. Joints whose variables become singular (``turns_over``) leave for
@@ -223,16 +223,16 @@ class AbstractJoint(ABC):
         return q, qd
 
     def singularity(self, q: Array) -> Any:
-        """Distance from a singularity of the variables: 1 far away, 0 where ``S`` loses rank."""
+        """Distance of ``q`` from a singularity: 1 far away, 0 where ``S`` loses rank."""
         return 1
 
     @property
     def may_be_singular(self) -> bool:
-        """Whether there are positions at which the variables are singular: see ``singularity``."""
+        """Whether the joint's variables have singular positions, see ``singularity``."""
         return type(self).singularity is not AbstractJoint.singularity
 
     def defect(self, q: Array) -> str | None:
-        """Fault of the numbers ``q`` as a position, or None."""
+        """Reason why ``q`` is no valid position of the joint, or None."""
         for part in self.unit_parts:
             length = float(np.linalg.norm(q[part]))
             if not abs(length - 1) <= UNIT_TOLERANCE:
@@ -251,7 +251,7 @@ class AbstractJoint(ABC):
         return ["rad/s" if turn else "m/s" for turn in turns]
 
     def position_units(self) -> list[str]:
-        """``"rad"`` or ``"m"`` for every entry of ``q``, ``"1"`` for those of quaternions."""
+        """Units of the entries of ``q``: ``"rad"``, ``"m"``, or ``"1"`` for quaternions."""
         units = ["m"] * self.nq
         if self.nq == self.nv:
             units = [unit.removesuffix("/s") for unit in self.velocity_units()]
@@ -260,7 +260,7 @@ class AbstractJoint(ABC):
         return units
 
     def movable_inertia(self, inertia: Inertia) -> Inertia | None:
-        """The part of a body's inertia that could as well be its parent's — RBDA §9.7.
+        """Part of a body's inertia that can move to its parent without effect — RBDA §9.7.
 
         It must resist no motion of the joint, and look the same from the parent in every position.
         Both in coordinates of the body; None for nothing.
@@ -268,7 +268,7 @@ class AbstractJoint(ABC):
         return None
 
     def parameters(self) -> tuple:
-        """Numbers that code for every robot reads where it runs, instead of being made for them.
+        """Parameters of the joint that code for every robot reads at run time.
 
         None by default: joints of a class with other fields are then another kind, with its
         own code. A class that names some takes others, traced ones too, in ``with_parameters``.
@@ -276,16 +276,16 @@ class AbstractJoint(ABC):
         return ()
 
     def with_parameters(self, values: Any) -> "AbstractJoint":
-        """This joint with other ``parameters``, as many; all else about it is its kind."""
+        """Joint of the same kind with other ``parameters``."""
         return self
 
     def at(self, t: Any) -> "AbstractJoint":
-        """This joint at the time ``t`` [s], for joints that depend on it — RBDA §3.5."""
+        """Joint at time ``t`` [s], for joints whose motion depends on time — RBDA §3.5."""
         return self
 
     @property
     def moves_by_itself(self) -> bool:
-        """Whether the joint moves while its variables rest: its motion is prescribed."""
+        """Whether the joint's motion is prescribed, so that it moves without ``qd``."""
         if type(self).__module__.startswith("kinetree."):  # those that do override this
             return False
         _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))
@@ -293,7 +293,7 @@ class AbstractJoint(ABC):
 
 
 def with_fields(joint, /, **fields):
-    """A copy with other fields, which may be traced numbers and are not checked."""
+    """Copy of a joint with other field values, which are not checked and may be traced."""
     made = copy(joint)
     for name, value in fields.items():
         object.__setattr__(made, name, value)
@@ -319,7 +319,7 @@ def _unit_columns(indices):
 
 
 def point_mass(inertia):
-    """The mass of a body at its origin: what may move across a joint that turns about it."""
+    """Point mass at a body's origin with the body's mass, as an inertia."""
     return Inertia(inertia.mass, 0 * inertia.first_moment, 0 * inertia.rotational)
 
 

@@ -17,7 +17,7 @@ _TOLERANCE = 1e-8
 
 
 def check_joint(joint: AbstractJoint, rng: "np.random.Generator | None" = None) -> None:
-    """Raise JointError for the first promise of ``AbstractJoint`` that ``joint`` breaks.
+    """Raise JointError for the first property of ``AbstractJoint`` that ``joint`` violates.
 
     Args:
         joint: an instance of any kind; of a joint that depends on time, the one with ``at``.
@@ -41,12 +41,12 @@ class _Case:
         self.qd, self.v = rng.standard_normal(self.now.nv), rng.standard_normal(6)
 
     def jcalc(self, h, qd):
-        """``jcalc`` a little later, after moving at the velocity ``qd``."""
+        """Results of ``jcalc`` after moving for the time ``h`` at the velocity ``qd``."""
         q = self.q + h * self.now.configuration_rate(self.q, qd)
         return self.joint.at(self.t + h).jcalc(q, qd)
 
     def require(self, actual, expected, complaint):
-        """Complain unless the two arrays agree to rounding error and truncation."""
+        """Raise JointError unless two arrays agree up to rounding and truncation."""
         actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
         size = max([1.0, *np.abs(actual).ravel(), *np.abs(expected).ravel()])
         error = np.max(np.abs(actual - expected), initial=0.0)
@@ -54,12 +54,12 @@ class _Case:
             self.fail(f"{complaint}; off by {error:.3g}")
 
     def fail(self, complaint):
-        """Raise an error that names the joint and the configuration."""
+        """Raise JointError that names the joint and the configuration."""
         raise JointError(f"{self.joint!r}: {complaint}, at q = {np.round(self.q, 6).tolist()}")
 
 
 def _check_identity(joint):
-    """Check that a joint is one, with sensible sizes."""
+    """Raise JointError unless an object is a joint with valid sizes."""
     if not isinstance(joint, AbstractJoint):
         raise JointError(f"a joint must be an instance of AbstractJoint, got {joint!r}")
     for name in ("nq", "nv"):
@@ -80,7 +80,7 @@ def _check_identity(joint):
 
 
 def _check_shapes(case):
-    """Check types and shapes of all that a joint returns."""
+    """Check the types and shapes of everything that a joint returns."""
     now, q, qd = case.now, case.q, case.qd
     nq, nv = now.nq, now.nv
     _shape(case, "random", q, (nq,))
@@ -112,13 +112,13 @@ def _check_shapes(case):
 
 
 def _shape(case, name, array, shape):
-    """Fail unless an array has a shape."""
+    """Raise JointError unless an array has the given shape."""
     if np.shape(array) != shape:
         case.fail(f"{name} must have shape {shape}, got {np.shape(array)}")
 
 
 def _kind(case, name, value, kind):
-    """Fail unless a value is of a type."""
+    """Raise JointError unless a value has the given type."""
     if not isinstance(value, kind):
         case.fail(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
 
@@ -179,7 +179,7 @@ def _check_subspaces(case):
 
 
 def _check_flags(case):
-    """Check what a joint declares about its subspace and its rates."""
+    """Check the flags by which a joint declares constant axes and rates."""
     now, q, qd = case.now, case.q, case.qd
     if now.constant_subspace:
         S, other = (now.motion_subspace(p).to_array() for p in (q, case.q_other))

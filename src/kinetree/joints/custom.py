@@ -89,7 +89,7 @@ class CustomJoint(AbstractJoint):
         )
 
     def _velocity(self, q, qd):
-        """Velocity and bias from ``dE/dt = -ω× E`` and ``dr/dt = Eᵀ v``."""
+        """Spatial velocity and velocity product from the derivatives of ``E`` and ``r``."""
         X = self.placement(jets(q, qd))
         E, dE, ddE = _derivatives(X.E)
         _, dr, ddr = _derivatives(X.r)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def successive_turns(axes, q, qd):
-    """Rotation ``E``, axes and bias of a gimbal, all in the coordinates of the last frame.
+    """Rotation ``E``, axes and velocity product of a gimbal, in coordinates of the last frame.
 
     Args:
         axes: one letter for each turn.
@@ -139,7 +139,7 @@ class Universal(AbstractJoint):
         return Force(S.angular, S.linear)
 
     def coordinates(self, X: "Plucker") -> Array:
-        """Angles for a transform, or for the nearest one."""
+        """Angles of a universal joint for a transform, or for the nearest possible one."""
         i, j, k, sign = self._indices()
         # Each axis, relative to the other frame, keeps to a plane: also far from the manifold.
         first = atan2(sign * X.E[j, k], X.E[j, j])
@@ -159,12 +159,12 @@ class Universal(AbstractJoint):
         return rng.uniform(-np.pi, np.pi, 2)
 
     def _indices(self):
-        """Numbers of the two axes and of the third, and whether they are in cyclic order."""
+        """Indices of both axes and of the third one, and whether they are in cyclic order."""
         i, j = ("xyz".index(axis) for axis in self.axes)
         return i, j, 3 - i - j, 1 if (j - i) % 3 == 1 else -1
 
 
 def _across(first, second):
-    """The moment about the axis that the cross lacks, and all forces."""
+    """Constraint forces of a universal joint: one moment and all linear forces."""
     x, y, z = identity3()
     return forces((cross(second, first), ZERO3), (ZERO3, x), (ZERO3, y), (ZERO3, z))

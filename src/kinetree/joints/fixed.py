@@ -61,7 +61,7 @@ class Following(Motionless):
     joint: AbstractJoint
 
     def jcalc(self, q, qd):
-        """Raise the error of a joint whose position is that of others."""
+        """Raise an error: the position of a coupled joint is that of its leaders."""
         raise ModelError(
             "this joint follows others and its position is not among the variables of the model; "
             "algorithms for single joints take model.uncoupled and model.expand(q)"

@@ -73,7 +73,7 @@ class Free(AbstractJoint):
         return np.concatenate([rate, quaternion_rate(q[3:], w)])
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Position after a displacement, by the exponential map."""
+        """Position after a displacement by the exponential map."""
         step, X_J = exp(Motion(dv[:3], dv[3:])), self.transform(q)
         turned = quaternion_product(q[3:], quaternion_exp(dv[:3]))
         return self._from_parent(X_J.r + X_J.E.T @ step.r, turned)
@@ -92,6 +92,6 @@ class Free(AbstractJoint):
         return np.concatenate([rng.uniform(-1, 1, 3), random_quaternion(rng)])
 
     def _from_parent(self, r, p):
-        """Configuration with position ``r`` in the parent and quaternion ``p``."""
+        """Position variables from a position ``r`` in the parent and a quaternion ``p``."""
         child = self.translation == "child"
         return np.concatenate([rotation_from_quaternion(p) @ r if child else r, p])

@@ -10,7 +10,7 @@ from kinetree.spatial import ops
 
 
 def jets(x, direction):
-    """``x + t direction`` as an array of jets in ``t``."""
+    """Array of jets ``x + t direction`` in ``t``, for first and second derivatives."""
     return np.array([Jet(a, d) for a, d in zip(x, direction, strict=True)], dtype=object)
 
 
@@ -23,7 +23,7 @@ class Jet:
         self.value, self.first, self.second = value, first, second
 
     def _chain(self, f, df, ddf):
-        """A function of this jet from its value and derivatives here."""
+        """Function of this jet, by the chain rule from its value and two derivatives."""
         d = self.first
         return Jet(f, df * d, df * self.second + ddf * (d * d))
 
@@ -83,40 +83,40 @@ class Jet:
         return ops.less(other.value if isinstance(other, Jet) else other, self.value)
 
     def sin(self):
-        """Sine."""
+        """Sine of a jet."""
         s, c = ops.sin(self.value), ops.cos(self.value)
         return self._chain(s, c, -s)
 
     def cos(self):
-        """Cosine."""
+        """Cosine of a jet."""
         s, c = ops.sin(self.value), ops.cos(self.value)
         return self._chain(c, -s, -c)
 
     def sqrt(self):
-        """Square root with its derivatives."""
+        """Square root of a jet."""
         root = ops.sqrt(self.value)
         half = 1 / (2 * root)
         return self._chain(root, half, -half / (2 * self.value))
 
     def exp(self):
-        """Exponential function."""
+        """Exponential of a jet."""
         e = ops.exp(self.value)
         return self._chain(e, e, e)
 
     def log(self):
-        """Natural logarithm."""
+        """Natural logarithm of a jet."""
         inverse = 1 / self.value
         return self._chain(ops.log(self.value), inverse, -inverse * inverse)
 
     def tanh(self):
-        """Hyperbolic tangent with its derivatives."""
+        """Hyperbolic tangent of a jet."""
         t = ops.tanh(self.value)
         derivative = 1 - t * t
         return self._chain(t, derivative, -2 * t * derivative)
 
     @staticmethod
     def atan2(y, x):
-        """Angle of two numbers with its derivatives."""
+        """Angle of the point (x, y), of jets."""
         y, x = (a if isinstance(a, Jet) else Jet(a) for a in (y, x))
         square = x.value * x.value + y.value * y.value
         first = (x.value * y.first - y.value * x.first) / square
@@ -126,7 +126,7 @@ class Jet:
 
     @staticmethod
     def select_parts(condition, a, b):
-        """Part by part, as ``ops.select``."""
+        """Jet ``a`` where the condition holds, else ``b``, for each derivative."""
         a, b = (x if isinstance(x, Jet) else Jet(x) for x in (a, b))
         parts = [(getattr(a, name), getattr(b, name)) for name in ("value", "first", "second")]
         return Jet(*(ops.select(condition, x, y) for x, y in parts))

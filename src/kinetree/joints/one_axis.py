@@ -213,7 +213,7 @@ class Helical(AxialJoint):
         return forces((np.array(self.axis), ZERO3))
 
     def coordinates(self, X: Plucker) -> Array:
-        """Angle for a transform, whole turns counted by the shift."""
+        """Angle for a transform; whole turns are counted by the shift along the axis."""
         if self.pitch == 0:
             return np.array([axis_angle(self.axis, X.E)])
         # The shift counts whole turns, the rotation refines: a projection of the rest onto S.
@@ -311,7 +311,7 @@ class Screw(AbstractJoint):
 
     @classmethod
     def about(cls, axis: ArrayLike, point: ArrayLike = (0, 0, 0), pitch: float = 0.0) -> "Screw":
-        """About an axis through a point [m] with a pitch [m/rad]; infinite pitch: along it."""
+        """Screw joint about an axis through a point [m] with a pitch [m/rad]; inf: prismatic."""
         a, p = np.array(as_axis(axis, "screw axis")), np.array(point)
         if np.isinf(pitch):
             return cls((0, 0, 0, *a))
@@ -363,7 +363,7 @@ class Screw(AbstractJoint):
         return self._resolve()[0].random(rng)
 
     def _resolve(self):
-        """A joint whose axis passes through its frame, and the transform to that frame."""
+        """Equal joint whose axis passes through its frame, and the transform to that frame."""
         if "resolved" in self.__dict__:  # by numbers that may be traced
             return self.__dict__["resolved"]
         w, v = np.array(self.twist[:3]), np.array(self.twist[3:])

@@ -91,7 +91,7 @@ class Planar(AxialJoint):
         return self._from_parent(q[0] + dv[0], self._to_parent(q) + _turn(q[0], (x, y)))
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """Displacement from one position to another, by the logarithm."""
+        """Displacement from one position to another by the logarithm."""
         w = q1[0] - q0[0]
         x, y = _turn(-q0[0], self._to_parent(q1) - self._to_parent(q0))
         c = stumpff(w * w)
@@ -109,17 +109,17 @@ class Planar(AxialJoint):
         return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])
 
     def _to_parent(self, q):
-        """Translation in the parent frame."""
+        """Translation in the parent frame at ``q``, (2,)."""
         return q[1:] if self.translation == "parent" else _turn(q[0], q[1:])
 
     def _from_parent(self, angle, position):
-        """Configuration with an angle and a position in the parent."""
+        """Position variables from an angle and a position in the parent."""
         child = self.translation == "child"
         return np.array([angle, *(_turn(-angle, position) if child else position)])
 
 
 def _turn(angle, vector):
-    """A vector of the plane, turned by ``angle``."""
+    """Planar vector rotated by ``angle``."""
     c, s = cos(angle), sin(angle)
     x, y = vector
     return np.array([c * x - s * y, s * x + c * y])

@@ -63,7 +63,7 @@ class Prescribed(_WithoutFreedom):
             )
 
     def at(self, t: Any) -> AbstractJoint:
-        """Joint at an instant, with position, velocity and acceleration."""
+        """Joint at time ``t`` [s], with prescribed position, velocity and acceleration."""
         values = self.motion(t)
         sizes = (self.joint.nq, self.joint.nv, self.joint.nv)
         what = f"motion of the prescribed {type(self.joint).__name__} joint"
@@ -80,7 +80,7 @@ class Prescribed(_WithoutFreedom):
         return PrescribedInstant(self.joint, *(tuple(value) for value in values))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
-        """Raise the error of a joint that depends on time."""
+        """Raise an error: the joint depends on time, so take ``model.at(t)``."""
         raise JointError(
             "a prescribed joint depends on time: use joint.at(t), in a model "
             "model.replace(joint={name: joint.at(t)})"

@@ -59,7 +59,7 @@ class RackAndPinion(AbstractJoint):
         return self._bearing(X.E)
 
     def _bearing(self, E):
-        """Forces of the joint, in coordinates of the pinion; it sees the rack turned by ``E``."""
+        """Constraint forces in pinion coordinates, with the rack rotated by ``E``."""
         x, y, z = identity3()
         along, across = E[:, 0], E[:, 1]
         return forces(
@@ -70,7 +70,7 @@ class RackAndPinion(AbstractJoint):
         return forces((np.array(_Z), ZERO3))
 
     def coordinates(self, X: Plucker) -> Array:
-        """Angle for a transform, whole turns counted by the shift."""
+        """Angle for a transform; whole turns are counted by the shift of the rack."""
         R = self.radius
         if R == 0:
             return np.array([axis_angle(_Z, X.E)])

@@ -26,7 +26,7 @@ _VARIABLES = (
 
 
 def _of_joint(name) -> Any:
-    """Properties of the variables alone, which are those of the joint itself."""
+    """Property that returns the reversed joint's attribute of this name unchanged."""
     return property(lambda self: getattr(self.joint, name))
 
 
@@ -70,7 +70,7 @@ class Reversed(AbstractJoint):
         return with_fields(self, joint=self.joint.with_parameters(values))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
-        """Transform, motion subspace, velocity and velocity product, seen from the other side."""
+        """Transform, axes, velocity and velocity product with the joint's bodies exchanged."""
         X_J, S, v_J, c_J = self.joint.jcalc(q, qd)
         back = X_J.inverse()
         return back, -(back @ S), -(back @ v_J), -(back @ c_J)
@@ -99,7 +99,7 @@ class Reversed(AbstractJoint):
 
 
 def _freedoms_commute(joint):
-    """Whether motions of the joint leave a constant ``S`` unchanged: ``S_i × S_j = 0``."""
+    """Whether a joint's motions commute, ``S_i × S_j = 0``, so that ``S`` stays constant."""
     if joint.nv < 2:
         return True
     S = joint.motion_subspace(joint.neutral())

@@ -92,7 +92,7 @@ class Spherical(BallJoint):
 
 
 def random_quaternion(rng):
-    """A rotation drawn uniformly."""
+    """Random unit quaternion, uniform over rotations."""
     p = rng.standard_normal(4)
     return p / np.linalg.norm(p)
 
@@ -127,7 +127,7 @@ class Exponential(BallJoint):
         return rotation_log(X.E)
 
     def singularity(self, q: Array) -> Any:
-        """``det S = 2 (1 - cos θ) / θ²``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
+        """Determinant of ``S``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
         return 2 * stumpff(q @ q)[2]
 
     def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
@@ -157,7 +157,7 @@ class Exponential(BallJoint):
 
 
 def _bias(q, qd):
-    """``S° qd`` with ``S = 1 - c₂ q× + c₃ q×²``."""
+    """Velocity product ``S° qd`` for exponential coordinates, ``S = 1 - c₂ q× + c₃ q×²``."""
     c = stumpff(q @ q)
     _, dc2, dc3 = stumpff_rate(c)
     rate = 2 * (q @ qd)
@@ -238,11 +238,11 @@ class SphereInCylinder(AxialJoint):
         return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
 
     def _across(self, E):
-        """Forces perpendicular to the cylinder, in child coordinates."""
+        """Constraint forces perpendicular to the cylinder, in child coordinates."""
         u, v = completed_basis(self.axis)
         return forces((ZERO3, E @ u), (ZERO3, E @ v))
 
 
 def _with_column(A, column):
-    """Matrix with a further column."""
+    """Matrix with a column appended."""
     return np.column_stack([A, column])

@@ -13,7 +13,7 @@ from kinetree.spatial.vector3 import symmetric
 
 
 def rotate_general(E, A, *, by_trace=False):
-    """``E A Eᵀ`` of a general matrix: 42m + 37a, against 54m + 36a for two products.
+    """Congruence ``E A Eᵀ`` of a general matrix: 42m + 37a, against 54m + 36a for two products.
 
     With ``by_trace``, one entry comes from the invariance of the trace: 40m + 39a.
     """
@@ -35,7 +35,7 @@ def rotate_general(E, A, *, by_trace=False):
 
 
 def rotate_symmetric(E, A):
-    """``E A Eᵀ`` of a symmetric matrix, lower triangle only: 28m + 29a."""
+    """Congruence ``E A Eᵀ`` of a symmetric matrix, by its lower triangle: 28m + 29a."""
     if _is_turn_by_right_angles(E):
         return E @ A @ E.T
     L, a33, v = _split(A)
@@ -47,12 +47,12 @@ def rotate_symmetric(E, A):
 
 
 def _is_turn_by_right_angles(E):
-    """Whether ``E`` only exchanges and reverses axes: then it costs nothing to apply."""
+    """Whether ``E`` only permutes and reverses axes, so that it costs nothing to apply."""
     return E.dtype != object and np.count_nonzero(E) == 3
 
 
 def _split(A):
-    """``A = L + a33·1 + v×`` with a zero last column in ``L`` (dropped) and ``v_z = 0``."""
+    """Split ``A = L + a33·1 + v×`` with a zero last column in ``L`` (dropped) and ``v_z = 0``."""
     a33 = A[2, 2]
     L = np.array(
         [[A[0, 0] - a33, A[0, 1]], [A[1, 0], A[1, 1] - a33], [A[2, 0] + A[0, 2], A[2, 1] + A[1, 2]]]
@@ -81,16 +81,16 @@ class AxialRotation:
 
     @classmethod
     def from_angle(cls, axis, angle):
-        """A turn by ``angle`` [rad] about axis 0, 1 or 2."""
+        """Rotation by ``angle`` [rad] about axis 0, 1 or 2."""
         return cls.from_cosine_sine(axis, cos(angle), sin(angle))
 
     @classmethod
     def from_cosine_sine(cls, axis, c, s):
-        """A turn about axis 0, 1 or 2 by the angle with cosine ``c`` and sine ``s``."""
+        """Rotation about axis 0, 1 or 2 by the angle with cosine ``c`` and sine ``s``."""
         return cls(axis, c, s, c + c)
 
     def inverse(self):
-        """The turn back; sign changes only."""
+        """Inverse rotation, by sign changes only."""
         return replace(self, s=-self.s)
 
     @property
@@ -100,25 +100,25 @@ class AxialRotation:
         return (k + 1) % 3, (k + 2) % 3, k
 
     def rows(self, block):
-        """Rows written in the order ``(i, j, k)``, put in the order x, y, z."""
+        """Rows given in the order ``(i, j, k)``, rearranged to x, y, z."""
         i = self.indices[0]
         return np.array(block)[[-i % 3, (1 - i) % 3, (2 - i) % 3]]
 
     def matrix(self, block):
-        """A 3×3 array written in the order ``(i, j, k)``, put in the order x, y, z."""
+        """3×3 array given in the order ``(i, j, k)``, rearranged to x, y, z."""
         return self.rows(self.rows(block).T).T
 
     def to_matrix(self):
-        """The coordinate rotation ``E`` itself."""
+        """Coordinate rotation matrix ``E``, (3, 3)."""
         return self.matrix([[self.c, self.s, 0], [-self.s, self.c, 0], [0, 0, 1]])
 
     def vectors(self, a):
-        """``E a`` of a vector (3,) or of columns (3, n): 4m + 2a each."""
+        """Product ``E a`` with a vector (3,) or columns (3, n): 4m + 2a each."""
         (i, j, k), c, s = self.indices, self.c, self.s
         return self.rows([c * a[i] + s * a[j], c * a[j] - s * a[i], a[k]])
 
     def general(self, A):
-        """``E A Eᵀ`` of a general matrix: 12m + 12a."""
+        """Congruence ``E A Eᵀ`` of a general matrix: 12m + 12a."""
         (i, j, k), c, s = self.indices, self.c, self.s
         total = A[i, j] + A[j, i]
         y = c * total + s * (A[j, j] - A[i, i])
@@ -132,7 +132,7 @@ class AxialRotation:
         )
 
     def symmetric(self, A):
-        """``E A Eᵀ`` of a symmetric matrix, lower triangle only: 8m + 7a."""
+        """Congruence ``E A Eᵀ`` of a symmetric matrix, lower triangle only: 8m + 7a."""
         (i, j, k), c, s = self.indices, self.c, self.s
         y = self.c2 * A[j, i] + s * (A[j, j] - A[i, i])
         ki, kj = c * A[k, i] + s * A[k, j], c * A[k, j] - s * A[k, i]

@@ -42,17 +42,17 @@ class ArticulatedInertia:
 
     @classmethod
     def from_rigid(cls, I: Inertia) -> "ArticulatedInertia":
-        """The articulated-body inertia of a body on its own."""
+        """Articulated-body inertia of a single rigid body."""
         return cls(I.rotational, skew(I.first_moment), I.mass * identity3())
 
     @classmethod
     def from_matrix(cls, I: ArrayLike) -> "ArticulatedInertia":
-        """From a dense symmetric 6×6 matrix."""
+        """Articulated-body inertia from a dense symmetric 6×6 matrix."""
         I = as_matrix6(I)
         return cls(I[:3, :3], I[:3, 3:], I[3:, 3:])
 
     def to_matrix(self) -> Array:
-        """The dense symmetric 6×6 matrix."""
+        """Dense symmetric 6×6 matrix of the inertia."""
         return np.block([[self.I, self.H], [self.H.T, self.M]])
 
     def __add__(self, other):
@@ -91,7 +91,7 @@ class ArticulatedInertia:
         return Force(self.I @ w + self.H @ v, self.M @ v + self.H.T @ w)
 
     def transformed(self, X: "Plucker") -> "ArticulatedInertia":
-        """``X* Iᴬ X⁻¹``: the same inertia in the new coordinates — 137m + 137a."""
+        """Inertia in new coordinates, ``X* Iᴬ X⁻¹``: 137m + 137a."""
         E, r = X.E, X.r
         Y = self.H - cross(r, self.M)
         Z = self.I + _shift(r, self.H, Y)
@@ -100,19 +100,19 @@ class ArticulatedInertia:
         )
 
     def inverse_transformed(self, X: "Plucker") -> "ArticulatedInertia":
-        """``Xᵀ Iᴬ X``: back to the old coordinates — 137m + 137a."""
+        """Inertia in the old coordinates, ``Xᵀ Iᴬ X``: 137m + 137a."""
         Et, r = X.E.T, X.r
         M, H = rotate_symmetric(Et, self.M), rotate_general(Et, self.H)
         Y = H + cross(r, M)
         return ArticulatedInertia(rotate_symmetric(Et, self.I) - _shift(r, H, Y), Y, M)
 
     def arrays(self) -> list[Array]:
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the inertia consists of, for tables of recorded loops."""
         lower = np.tril_indices(3)
         return [self.I[lower], self.H, self.M[lower]]
 
     def like(self, arrays: list[Array]) -> "ArticulatedInertia":
-        """A value of this kind made of other ``arrays``."""
+        """Articulated-body inertia made of other arrays."""
         I, H, M = arrays
         return ArticulatedInertia(symmetric(*I), H, symmetric(*M))
 
@@ -121,7 +121,7 @@ class ArticulatedInertia:
 
 
 def dyadic(F: Force, A: Any) -> "ArticulatedInertia":
-    """``F A Fᵀ`` for force columns ``F`` and a symmetric matrix ``A`` — RBDA (2.64).
+    """Product ``F A Fᵀ`` of force columns and a symmetric matrix, as inertia — RBDA (2.64).
 
     The result maps motions to forces, like an inertia. Dense arrays are taken as well.
     """
@@ -140,7 +140,7 @@ def dyadic(F: Force, A: Any) -> "ArticulatedInertia":
 
 
 def _shift(r, H, Y):
-    """``-r× Hᵀ + Y r×``, which is symmetric when ``Y = H - r× M``: 24m + 18a."""
+    """Symmetric matrix ``-r× Hᵀ + Y r×`` with ``Y = H - r× M``: 24m + 18a."""
 
     def entry(i, j):
         i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
@@ -150,7 +150,7 @@ def _shift(r, H, Y):
 
 
 def _require_articulated(x):
-    """Raise an error for what cannot be added to an articulated-body inertia."""
+    """Raise an error for a value that cannot be added to an articulated-body inertia."""
     if not isinstance(x, ArticulatedInertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")
 
@@ -168,7 +168,7 @@ class InverseInertia:
 
     @classmethod
     def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
-        """Inverse inertia of a free body — RBDA (2.73), (2.74).
+        """Inverse inertia of a free body from mass, centre, rotational inertia — RBDA (2.73).
 
         Args:
             m: mass.
@@ -187,7 +187,7 @@ class InverseInertia:
 
     @classmethod
     def from_motions(cls, S: Motion, A: Any) -> "InverseInertia":
-        """``S A Sᵀ`` for motion columns ``S`` and symmetric ``A`` — RBDA (3.54).
+        """Inverse inertia ``S A Sᵀ`` of motion columns and a symmetric matrix — RBDA (3.54).
 
         With ``A = (Sᵀ I S)⁻¹`` it belongs to a body that may only move along ``S``.
         """
@@ -200,14 +200,14 @@ class InverseInertia:
 
     @classmethod
     def from_matrix(cls, Phi: ArrayLike) -> "InverseInertia":
-        """From a dense symmetric 6×6 matrix."""
+        """Inverse inertia from a dense symmetric 6×6 matrix."""
         Phi = np.asarray(Phi)
         if Phi.shape != (6, 6):
             raise ShapeError(f"an inverse inertia is a 6x6 matrix, got shape {Phi.shape}")
         return cls(Phi[:3, :3], Phi[:3, 3:], Phi[3:, 3:])
 
     def to_matrix(self) -> Array:
-        """The dense symmetric 6×6 matrix."""
+        """Dense symmetric 6×6 matrix of the inverse inertia."""
         return np.block([[self.angular, self.coupling], [self.coupling.T, self.linear]])
 
     def __matmul__(self, f):
@@ -237,15 +237,15 @@ class InverseInertia:
     __rmul__ = __mul__
 
     def transformed(self, X: "Plucker") -> "InverseInertia":
-        """``X Φ Xᵀ``: the same map in the new coordinates — RBDA Table 2.5."""
+        """Inverse inertia in new coordinates, ``X Φ Xᵀ`` — RBDA Table 2.5."""
         return _unswap(self._swap().transformed(X))
 
     def inverse_transformed(self, X: "Plucker") -> "InverseInertia":
-        """``X⁻¹ Φ X*``: back to the old coordinates."""
+        """Inverse inertia in the old coordinates, ``X⁻¹ Φ X*``."""
         return _unswap(self._swap().inverse_transformed(X))
 
     def _swap(self):
-        """Inertia with angular and linear parts exchanged."""
+        """Articulated inertia with angular and linear parts exchanged."""
         # Swapping the halves of all vectors turns X into X*, and Φ into something that transforms
         # like an inertia.
         return ArticulatedInertia(self.linear, self.coupling.T, self.angular)
@@ -255,7 +255,7 @@ class InverseInertia:
 
 
 def _unswap(I):
-    """Inverse inertia with the parts exchanged back."""
+    """Inverse inertia from an inertia with exchanged parts."""
     return InverseInertia(I.M, I.H.T, I.I)
 
 

@@ -31,7 +31,7 @@ class AxialScrew(CoordinateTransform):
     d: Any
 
     def inverse(self):
-        """The screw back; sign changes only."""
+        """Inverse screw transform, by sign changes only."""
         return AxialScrew(self.rotation.inverse(), -self.d)
 
     def to_plucker(self):
@@ -39,15 +39,15 @@ class AxialScrew(CoordinateTransform):
         return Plucker(self.rotation.to_matrix(), self.rotation.rows([0, 0, self.d]))
 
     def to_matrix(self):
-        """The dense 6×6 motion transform."""
+        """Dense 6×6 motion transform of the screw."""
         return self.to_plucker().to_matrix()
 
     def compose(self, other):
-        """First ``other``, then this one, as a product that is never multiplied out."""
+        """Product of two transforms: first ``other``, then this one; kept as factors."""
         return ScrewProduct(self).compose(other)
 
     def apply(self, x):
-        """A motion, force or inertia from A to B."""
+        """Motion, force or inertia transformed from A to B."""
         if isinstance(x, Motion):
             w, v = self.rotation.vectors(x.angular), self.rotation.vectors(x.linear)
             return Motion(w, self._minus_r_cross(v, w))
@@ -61,7 +61,7 @@ class AxialScrew(CoordinateTransform):
         raise self.refusal(x)
 
     def inv_apply(self, x):
-        """A motion, force or inertia from B back to A; the same formulas, other signs.
+        """Motion, force or inertia transformed from B back to A.
 
         Other kinds bring their own method ``inverse_transformed``.
         """
@@ -72,7 +72,7 @@ class AxialScrew(CoordinateTransform):
         return x.inverse_transformed(self)
 
     def _minus_r_cross(self, a, b):
-        """``a - r × b``; ``b`` may be a vector, a set of columns or a matrix."""
+        """Difference ``a - r × b``; ``b`` may be a vector, columns or a matrix."""
         (i, j, k), d = self.rotation.indices, self.d
         return self.rotation.rows([a[i] + b[j] * d, a[j] - b[i] * d, a[k]])
 
@@ -120,19 +120,19 @@ class ScrewProduct(CoordinateTransform):
         self.factors = factors
 
     def apply(self, x):
-        """Anything that all factors apply to, from A to B."""
+        """Spatial quantity transformed from A to B, factor by factor."""
         for X in reversed(self.factors):
             x = X.apply(x)
         return x
 
     def inv_apply(self, x):
-        """Anything that all factors apply to, from B back to A."""
+        """Spatial quantity transformed from B back to A, factor by factor."""
         for X in self.factors:
             x = X.inv_apply(x)
         return x
 
     def compose(self, other):
-        """First ``other``, then this one."""
+        """Product of two transforms: first ``other``, then this one."""
         if isinstance(other, ScrewProduct):
             return ScrewProduct(*self.factors, *other.factors)
         if isinstance(other, (AxialScrew, Plucker)):
@@ -140,18 +140,18 @@ class ScrewProduct(CoordinateTransform):
         raise self.refusal(other)
 
     def inverse(self):
-        """The transform from B back to A."""
+        """Inverse transform, from B back to A."""
         return ScrewProduct(*(X.inverse() for X in reversed(self.factors)))
 
     def to_plucker(self):
-        """The product multiplied out."""
+        """Plücker transform of the multiplied factors."""
         total: Any = Plucker.identity()
         for X in reversed(self.factors):
             total = (X if isinstance(X, Plucker) else X.to_plucker()) @ total
         return total
 
     def to_matrix(self):
-        """The dense 6×6 motion transform."""
+        """Dense 6×6 motion transform of the product."""
         return self.to_plucker().to_matrix()
 
     def __repr__(self):
@@ -159,22 +159,22 @@ class ScrewProduct(CoordinateTransform):
 
 
 def scrx(angle, d):
-    """Turn by ``angle`` [rad] about x and shift by ``d`` [m] along it."""
+    """Screw transform: rotation by ``angle`` [rad] about x and shift by ``d`` [m] along it."""
     return AxialScrew(AxialRotation.from_angle(0, angle), d)
 
 
 def scry(angle, d):
-    """Turn by ``angle`` [rad] about y and shift by ``d`` [m] along it."""
+    """Screw transform: rotation by ``angle`` [rad] about y and shift by ``d`` [m] along it."""
     return AxialScrew(AxialRotation.from_angle(1, angle), d)
 
 
 def scrz(angle, d):
-    """Turn by ``angle`` [rad] about z and shift by ``d`` [m] along it."""
+    """Screw transform: rotation by ``angle`` [rad] about z and shift by ``d`` [m] along it."""
     return AxialScrew(AxialRotation.from_angle(2, angle), d)
 
 
 def dh_step(a, alpha, d, theta):
-    """From one Denavit–Hartenberg frame to the next, as two screws — RBDA §4.3, Figure 4.8."""
+    """Denavit–Hartenberg transform to the next frame, as two screws — RBDA §4.3, Figure 4.8."""
     return scrz(theta, d) @ scrx(alpha, a)
 
 

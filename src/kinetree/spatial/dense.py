@@ -30,13 +30,13 @@ def rot(E):
 
 
 def xlt(r):
-    """Motion transform of a shift of origin by ``r`` (in old coordinates) — RBDA (2.21)."""
+    """Motion transform of a shift of the origin by ``r`` (in old coordinates) — RBDA (2.21)."""
     O, one = np.zeros((3, 3), dtype=int), np.eye(3, dtype=int)
     return np.block([[one, O], [-skew(r), one]])
 
 
 def crm(v):
-    """The matrix ``v×`` — RBDA (2.31), planar (2.76)."""
+    """Cross operator matrix ``v×`` of motions — RBDA (2.31), planar (2.76)."""
     v = np.asarray(v)
     if v.shape == (6,):
         O = np.zeros((3, 3), dtype=int)
@@ -48,18 +48,18 @@ def crm(v):
 
 
 def crf(v):
-    """The matrix ``v×*`` — RBDA (2.32); it is ``-crm(v).T``."""
+    """Cross operator matrix ``v×*`` of forces, ``-crm(v).T`` — RBDA (2.32)."""
     return -crm(v).T
 
 
 def force_transform(X):
-    """``X* = X⁻ᵀ`` of a dense 6×6 Plücker motion transform, without inverting — RBDA (2.25)."""
+    """Force transform ``X* = X⁻ᵀ`` of a dense 6×6 motion transform — RBDA (2.25)."""
     E, B = X[:3, :3], X[3:, :3]
     return np.block([[E, B], [np.zeros((3, 3), dtype=int), E]])
 
 
 def mcI(m, c, I_C):
-    """Rigid-body inertia from mass, mass centre and inertia about it — RBDA (2.63)."""
+    """Rigid-body inertia matrix from mass, mass centre and inertia about it — RBDA (2.63)."""
     C = skew(c)
     return np.block([[I_C + m * C @ C.T, m * C], [m * C.T, m * np.eye(3, dtype=int)]])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
-    """Coordinates of ``dx/dt`` in a frame that moves at ``v_A`` — RBDA (2.36)–(2.38).
+    """True derivative ``dx/dt`` in coordinates of a frame moving at ``v_A`` — RBDA (2.36).
 
     Args:
         ring: derivative of the coordinates of ``x``, of the kind of ``x``.
@@ -34,7 +34,7 @@ def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
 
 
 def apparent_derivative(dot: Any, x: Any, v_A: Motion) -> Any:
-    """Derivative of the coordinates of ``x``: its rate relative to a frame moving at ``v_A``.
+    """Apparent derivative of ``x``, relative to a frame moving at ``v_A``.
 
     Inverse of ``true_derivative`` — RBDA (2.43), (2.44).
     """
@@ -42,7 +42,7 @@ def apparent_derivative(dot: Any, x: Any, v_A: Motion) -> Any:
 
 
 def carried_rate(x: Any, v: Any) -> Any:
-    """Rate of change of something fixed in a body that moves at ``v``.
+    """Rate of change of a quantity fixed in a body that moves at ``v``.
 
     ``v × m`` and ``v ×* f`` for vectors, ``v×* I - I v×`` for an inertia (RBDA (2.65)), and
     likewise for every kind of dyadic. Returns the kind it is given.
@@ -67,7 +67,7 @@ def carried_rate(x: Any, v: Any) -> Any:
 
 
 def _inertia_rate(I, v):
-    """Rate of the inertia of a rigid body: no mass changes, so it has the compact form as well."""
+    """Rate of the inertia of a rigid body at velocity ``v``, in compact form."""
     w, u = v.angular, v.linear
     W, U, H = skew(w), skew(u), skew(I.first_moment)
     rotational = W @ I.rotational - I.rotational @ W - (U @ H + H @ U)
@@ -75,14 +75,14 @@ def _inertia_rate(I, v):
 
 
 def _dyadic_rate(A, domain, codomain, v):
-    """Rate of a 6×6 map between motions and forces in a frame that moves with ``v``."""
+    """Rate of a 6×6 map between motions and forces, fixed in a frame moving at ``v``."""
     cross_matrix = {Motion: dense.crm, Force: dense.crf}
     v = v.to_array()
     return cross_matrix[codomain](v) @ A - A @ cross_matrix[domain](v)
 
 
 def transform_rate(X: "Plucker", v_A: Motion, v_B: Motion) -> Array:
-    """``d/dt(ᴮX_A) = (v_A - v_B)× ᴮX_A`` as a 6×6 matrix — RBDA (2.45).
+    """Rate ``d/dt(ᴮX_A) = (v_A - v_B)× ᴮX_A`` of a transform, (6, 6) — RBDA (2.45).
 
     Args:
         X: transform from A to B.
@@ -110,12 +110,12 @@ class ClassicalAcceleration(NamedTuple):
 
 
 def classical_acceleration(a: Motion, v: Motion) -> "ClassicalAcceleration":
-    """``(ω̇, r̈)`` from the spatial acceleration and velocity — RBDA (2.50)."""
+    """Classical acceleration ``(ω̇, r̈)`` from spatial acceleration and velocity — RBDA (2.50)."""
     return ClassicalAcceleration(a.angular, a.linear + cross(v.angular, v.linear))
 
 
 def spatial_acceleration(angular: ArrayLike, linear: ArrayLike, v: Motion) -> Motion:
-    """Spatial acceleration of a body from its classical one — RBDA (2.48).
+    """Spatial acceleration of a body from its classical acceleration — RBDA (2.48).
 
     Args:
         angular: angular acceleration [rad/s²], (3,).
@@ -126,12 +126,12 @@ def spatial_acceleration(angular: ArrayLike, linear: ArrayLike, v: Motion) -> Mo
 
 
 def point_velocity(v: Motion, p: ArrayLike) -> Array:
-    """Velocity [m/s] of the point of the body that is now at ``p`` — RBDA (2.1)."""
+    """Velocity [m/s] of the body-fixed point that is now at ``p`` — RBDA (2.1)."""
     return v.linear + cross(v.angular, np.asarray(p))
 
 
 def point_acceleration(a: Motion, v: Motion, p: ArrayLike) -> Array:
-    """Acceleration [m/s²] of the point of the body that is now at ``p``."""
+    """Acceleration [m/s²] of the body-fixed point that is now at ``p``."""
     p = np.asarray(p)
     streaming = a.linear + cross(a.angular, p)  # the acceleration field, like a velocity field
     return streaming + cross(v.angular, point_velocity(v, p))

@@ -56,14 +56,14 @@ class Dyadic:
 
     @classmethod
     def from_dyads(cls, a: Any, b: Any) -> "Dyadic":
-        """``Σ a_i b_i·`` of paired columns; it acts on the dual of what ``b`` is."""
+        """Dyadic ``Σ a_i b_i·`` of paired columns, which acts on the dual of ``b``'s space."""
         a_, b_ = (x.to_array().reshape(6, -1) for x in (a, b))
         if a_.shape != b_.shape:
             raise ShapeError(f"dyads pair columns one to one, got {a_.shape[1]} and {b_.shape[1]}")
         return cls(a_ @ b_.T, _DUAL[type(b)], type(a))
 
     def to_matrix(self) -> Array:
-        """The dense 6×6 matrix."""
+        """Dense 6×6 matrix of the dyadic."""
         return self.matrix
 
     def __matmul__(self, x):
@@ -85,28 +85,28 @@ class Dyadic:
     __rmul__ = __mul__
 
     def transformed(self, X: "Plucker") -> "Dyadic":
-        """The map in the new coordinates — RBDA Table 2.5."""
+        """Dyadic in new coordinates — RBDA Table 2.5."""
         left = _matrix(X, self.codomain)
         right = _matrix(X, _DUAL[self.domain]).T  # inverse of the domain's own transform
         return Dyadic(left @ self.matrix @ right, self.domain, self.codomain)
 
     def inverse_transformed(self, X: "Plucker") -> "Dyadic":
-        """The map back in the old coordinates."""
+        """Dyadic in the old coordinates."""
         return self.transformed(X.inverse())
 
     def _require(self, kind):
-        """Raise an error unless vectors are of the domain."""
+        """Raise an error unless vectors belong to the dyadic's domain."""
         if kind is not self.domain:
             raise SpatialTypeError(f"a dyadic of kind {_kind(self)} acts on no {kind.__name__}")
 
 
 def _kind(d):
-    """Words for the spaces that a dyadic maps between."""
+    """Spaces that a dyadic maps between, in words."""
     return f"{d.domain.__name__} to {d.codomain.__name__}"
 
 
 def _matrix(X, kind):
-    """The 6×6 matrix of a transform, for motions or for forces."""
+    """6×6 matrix of a transform, for motions or for forces."""
     return X.to_matrix() if kind is Motion else X.to_force_matrix()
 
 
@@ -147,12 +147,12 @@ class DualBasis:
 
     @classmethod
     def from_motions(cls, D: Motion) -> "DualBasis":
-        """From any six independent motions."""
+        """Dual bases whose motion basis is six given independent motions."""
         return cls(D, reciprocal(D))
 
     @classmethod
     def from_forces(cls, E: Force) -> "DualBasis":
-        """From any six independent forces."""
+        """Dual bases whose force basis is six given independent forces."""
         return cls(reciprocal(E), E)
 
     @classmethod
@@ -174,20 +174,20 @@ class DualBasis:
         raise SpatialTypeError(f"coordinates of a Motion or a Force, got {type(x).__name__}")
 
     def motion(self, coordinates: ArrayLike) -> Motion:
-        """The motion with these coordinates."""
+        """Motion with the given coordinates in this basis."""
         return self.motions @ np.asarray(coordinates)
 
     def force(self, coordinates: ArrayLike) -> Force:
-        """The force with these coordinates."""
+        """Force with the given coordinates in this basis."""
         return self.forces @ np.asarray(coordinates)
 
     def transform_to(self, other: Any) -> Array:
-        """Matrix ``X`` that takes motion coordinates to the basis ``other``; ``X⁻ᵀ`` for forces."""
+        """Matrix from motion coordinates in this basis to ``other``; ``X⁻ᵀ`` for forces."""
         return other.forces.T @ self.motions
 
 
 def reciprocal(basis):
-    """The only basis of the dual space with ``d_i·e_j = δ_ij``; of motions forces, and back."""
+    """Reciprocal basis of the dual space, ``d_i·e_j = δ_ij``, from motions or forces."""
     dual = {Motion: Force, Force: Motion}.get(type(basis))
     if dual is None:
         raise SpatialTypeError(f"a basis is a Motion or a Force, got {type(basis).__name__}")

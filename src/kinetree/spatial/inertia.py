@@ -31,12 +31,12 @@ class Inertia:
 
     @classmethod
     def zero(cls) -> "Inertia":
-        """A massless body."""
+        """Inertia of a massless body."""
         return cls(0, ZERO3, np.zeros((3, 3), dtype=int))
 
     @classmethod
     def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "Inertia":
-        """From mass, mass centre and rotational inertia about it (``mcI``) — RBDA (2.63)."""
+        """Inertia from mass, mass centre and rotational inertia about it — RBDA (2.63)."""
         c, I_C = as_vector3(c, "the mass centre"), np.asarray(I_C)
         if I_C.shape != (3, 3):
             raise ShapeError(f"the rotational inertia must be a 3x3 matrix, got {I_C.shape}")
@@ -55,7 +55,7 @@ class Inertia:
 
     @classmethod
     def from_density(cls, density: Callable, bounds: ArrayLike, n: int = 16) -> "Inertia":
-        """Inertia of a body with ``density(x, y, z)`` [kg/m³] in a box — Lynch & Park §9.2.1.
+        """Inertia of a body of density ``density(x, y, z)`` [kg/m³], integrated over a box.
 
         Integrates by Gauss–Legendre quadrature with ``n`` points along each axis, which is exact
         for polynomials of degree up to ``2n - 3``; a density that jumps converges slowly.
@@ -77,7 +77,7 @@ class Inertia:
 
     @classmethod
     def from_matrix(cls, I: ArrayLike) -> "Inertia":
-        """From a dense 6×6 rigid-body inertia."""
+        """Rigid-body inertia from a dense 6×6 matrix."""
         I = as_matrix6(I)
         inertia = cls(I[5, 5], np.array([I[2, 4], I[0, 5], I[1, 3]]), I[:3, :3])
         if I.dtype != object:
@@ -92,31 +92,31 @@ class Inertia:
 
     @property
     def center_of_mass(self) -> Array:
-        """Position of the mass centre; a massless body has none."""
+        """Position of the mass centre [m], (3,); an error for a massless body."""
         if self.mass == 0:
             raise ModelError("a massless inertia has no mass centre")
         return self.first_moment / self.mass
 
     @property
     def rotational_at_center(self) -> Array:
-        """Rotational inertia about the mass centre."""
+        """Rotational inertia about the mass centre [kg·m²], (3, 3)."""
         c = self.center_of_mass
         return self.rotational + self.mass * _skew_product(c, c)
 
     def to_matrix(self) -> Array:
-        """The dense 6×6 matrix."""
+        """Dense 6×6 matrix of the inertia."""
         H = skew(self.first_moment)
         return np.block([[self.rotational, H], [-H, self.mass * identity3()]])
 
     def parameters(self) -> Array:
-        """The ten parameters ``(m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``."""
+        """Ten parameters ``(m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``."""
         I = self.rotational
         lower = [I[0, 0], I[1, 0], I[1, 1], I[2, 0], I[2, 1], I[2, 2]]
         return np.array([self.mass, *self.first_moment, *lower])
 
     @classmethod
     def from_parameters(cls, p: ArrayLike) -> "Inertia":
-        """Inverse of ``parameters``."""
+        """Inertia from ten ``parameters``."""
         return cls(p[0], np.asarray(p[1:4]), symmetric(*p[4:10]))
 
     def __add__(self, other):
@@ -150,14 +150,14 @@ class Inertia:
         return Force(self.rotational @ w + cross(h, u), self.mass * u - cross(h, w))
 
     def transformed(self, X: "Plucker") -> "Inertia":
-        """``X* I X⁻¹``: the same inertia in the new coordinates — 52m + 56a."""
+        """Inertia in new coordinates, ``X* I X⁻¹``: 52m + 56a."""
         m, h, r = self.mass, self.first_moment, X.r
         y = h - m * r
         Z = self.rotational + _skew_product(r, h) + _skew_product(y, r)
         return Inertia(m, X.E @ y, rotate_symmetric(X.E, Z))
 
     def inverse_transformed(self, X: "Plucker") -> "Inertia":
-        """``Xᵀ I X``: back to the old coordinates — 52m + 56a."""
+        """Inertia in the old coordinates, ``Xᵀ I X``: 52m + 56a."""
         m, r = self.mass, X.r
         h = X.E.T @ self.first_moment
         y = h + m * r
@@ -165,11 +165,11 @@ class Inertia:
         return Inertia(m, y, I - _skew_product(r, h) - _skew_product(y, r))
 
     def arrays(self) -> list[Array]:
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the inertia consists of, for tables of recorded loops."""
         return [self.parameters()]
 
     def like(self, arrays: list[Array]) -> "Inertia":
-        """A value of this kind made of other ``arrays``."""
+        """Rigid-body inertia made of other arrays."""
         return Inertia.from_parameters(arrays[0])
 
     def __repr__(self):
@@ -178,13 +178,13 @@ class Inertia:
 
 
 def _skew_product(a, b):
-    """Lower triangle of ``a× b×``, mirrored: all that a symmetric sum of these needs; 6m + 3a."""
+    """Product ``a× b×`` from its lower triangle, mirrored: for symmetric sums; 6m + 3a."""
     xx, yy, zz = a[0] * b[0], a[1] * b[1], a[2] * b[2]
     return symmetric(-(yy + zz), b[1] * a[0], -(xx + zz), b[2] * a[0], b[2] * a[1], -(xx + yy))
 
 
 def as_matrix6(I):
-    """``I`` as a 6×6 array, or an error."""
+    """Inertia as a 6×6 array, or an error for other types."""
     I = np.asarray(I)
     if I.shape != (6, 6):
         raise ShapeError(f"a spatial inertia is a 6x6 matrix, got shape {I.shape}")
@@ -192,7 +192,7 @@ def as_matrix6(I):
 
 
 def require_motion(v):
-    """Reject what an inertia cannot act on."""
+    """Raise an error unless the operand of an inertia is a motion."""
     if not isinstance(v, Motion):
         raise SpatialTypeError(
             f"an inertia acts on a Motion, got {type(v).__name__}; accelerations come from forces "
@@ -201,7 +201,7 @@ def require_motion(v):
 
 
 def require_factor(k):
-    """Reject what cannot scale an inertia."""
+    """Raise an error unless a factor of an inertia is a number."""
     if isinstance(k, (SpatialVector, Inertia)):
         raise SpatialTypeError(
             f"an inertia times a {type(k).__name__} is not defined by *; write I @ v"
@@ -209,11 +209,11 @@ def require_factor(k):
 
 
 def _is_articulated(x):
-    """Whether a value is an articulated-body inertia, of whichever class."""
+    """Whether a value is an articulated-body inertia of any class."""
     return hasattr(type(x), "from_rigid")
 
 
 def _require_inertia(x):
-    """Raise an error for what cannot be added to a rigid-body inertia."""
+    """Raise an error for a value that cannot be added to a rigid-body inertia."""
     if not isinstance(x, Inertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")

@@ -32,14 +32,14 @@ __all__ = [
 
 
 def exp(v: Motion) -> Plucker:
-    """Transform to the frame reached by moving at velocity ``v`` for one second."""
+    """Transform to the frame reached at the constant velocity ``v`` after unit time."""
     if not isinstance(v, Motion):
         raise SpatialTypeError(f"exp takes a Motion, got {type(v).__name__}")
     return Plucker(rotation_exp(v.angular), left_jacobian(v.angular) @ v.linear)
 
 
 def log(X: Plucker) -> Motion:
-    """Velocity that carries frame A to frame B in one second; the rotation is at most 180°."""
+    """Velocity that carries frame A to frame B in unit time; rotation of at most 180°."""
     if not isinstance(X, Plucker):
         raise SpatialTypeError(f"log takes a Plucker transform, got {type(X).__name__}")
     phi = rotation_log(X.E)
@@ -47,7 +47,7 @@ def log(X: Plucker) -> Motion:
 
 
 def left_jacobian(phi: ArrayLike) -> Array:
-    """``1 + c₂ φ× + c₃ φ×²`` — tutorial (54).
+    """Left Jacobian of a rotation vector, ``1 + c₂ φ× + c₃ φ×²`` — tutorial (54).
 
     Takes the rate of the rotation vector ``phi`` to the angular velocity in the parent frame; its
     transpose takes it to the child frame.
@@ -57,14 +57,14 @@ def left_jacobian(phi: ArrayLike) -> Array:
 
 
 def left_jacobian_inverse(phi: ArrayLike) -> Array:
-    """Inverse of ``left_jacobian``; exists for rotations of less than 360°."""
+    """Inverse of ``left_jacobian``; exists for rotations below 360°."""
     c, u = stumpff(phi @ phi), skew(phi)
     k = (c[3] - 2 * c[4]) / (2 * c[2])  # (1 - c₁ / 2c₂) / θ² without cancellation
     return identity3() - u / 2 + k * (u @ u)
 
 
 def displacement_velocity(X: Plucker) -> Motion:
-    """The book's ``XtoV``: velocity from A to B for a small displacement — RBDA Table A.2.
+    """Velocity from A to B for a small displacement ``X``: RBDA's ``XtoV``, Table A.2.
 
     Exact for translations, off by the cube of the angle otherwise, and invariant: ``X v = v``.
     Its angular part vanishes at 180°; use ``log`` for displacements that are not small.
@@ -77,7 +77,7 @@ def displacement_velocity(X: Plucker) -> Motion:
 
 
 def hat(x: ArrayLike) -> Array:
-    """The matrix of an element of the Lie algebra: (3,) to 3×3 in so(3), (6,) to 4×4 in se(3)."""
+    """Matrix of a Lie algebra element: (3,) to 3×3 in so(3), (6,) to 4×4 in se(3)."""
     x = np.asarray(x)
     if x.shape == (3,):
         return skew(x)
@@ -88,7 +88,7 @@ def hat(x: ArrayLike) -> Array:
 
 
 def vee(x: ArrayLike) -> Array:
-    """Coordinates of an element of the Lie algebra; inverse of ``hat``."""
+    """Coordinates of a Lie algebra element from its matrix; inverse of ``hat``."""
     x = np.asarray(x)
     if x.shape == (3, 3):
         return unskew(x)
@@ -98,32 +98,32 @@ def vee(x: ArrayLike) -> Array:
 
 
 def inverse_pose(G: ArrayLike) -> Array:
-    """``G⁻¹`` without inverting; takes a rotation (3×3) as well."""
+    """Inverse ``G⁻¹`` of a pose (4, 4), or of a rotation (3, 3), by transposition."""
     return G.T if G.shape == (3, 3) else Plucker.from_pose(G).to_homogeneous()
 
 
 def adjoint(G: ArrayLike) -> Array:
-    """``Ad(G) = [[R, 0], [[p]R, R]]``: twists from B to A coordinates."""
+    """Adjoint ``Ad(G) = [[R, 0], [[p]R, R]]``: twists from B to A coordinates."""
     return Plucker.from_pose(G).inverse().to_matrix()
 
 
 def dual_adjoint(G: ArrayLike) -> Array:
-    """``Ad(G)ᵀ``: wrenches from A to B coordinates."""
+    """Transposed adjoint ``Ad(G)ᵀ``: wrenches from A to B coordinates."""
     return adjoint(G).T
 
 
 def bracket(V: ArrayLike) -> Array:
-    """``ad(V) = [[[ω], 0], [[v], [ω]]]``, the matrix of the Lie bracket — Lynch & Park (9.29)."""
+    """Matrix ``ad(V) = [[[ω], 0], [[v], [ω]]]`` of the Lie bracket — Lynch & Park (9.29)."""
     return dense.crm(V)
 
 
 def dual_bracket(V: ArrayLike) -> Array:
-    """``ad(V)ᵀ``; note the sign, it is minus the book's ``V×*`` — Lynch & Park (9.31)."""
+    """Transposed bracket ``ad(V)ᵀ``; minus the ``V×*`` of RBDA — Lynch & Park (9.31)."""
     return dense.crm(V).T
 
 
 def exp_pose(V: ArrayLike) -> Array:
-    """Pose reached from the identity by the constant twist ``V`` in one second — Spencer A.1.3."""
+    """Pose reached from the identity at the constant twist ``V`` after unit time."""
     return exp(Motion.from_array(V)).to_pose()
 
 
@@ -133,7 +133,7 @@ def log_pose(G: ArrayLike) -> Array:
 
 
 def body_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
-    """``G⁻¹ dG/dt``: velocity of the moving frame in its own coordinates — Spencer A.1.5.
+    """Body velocity ``G⁻¹ dG/dt`` of a pose, in the moving frame — Spencer A.1.5.
 
     A rotation ``R`` and its rate give the angular velocity alone.
     """
@@ -141,7 +141,7 @@ def body_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
 
 
 def space_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
-    """``dG/dt G⁻¹``: velocity of the moving frame in the fixed coordinates — Spencer A.1.5."""
+    """Spatial velocity ``dG/dt G⁻¹`` of a pose, in fixed coordinates — Spencer A.1.5."""
     return vee(Gd @ inverse_pose(G))
 
 

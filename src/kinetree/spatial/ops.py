@@ -19,18 +19,18 @@ _NATIVE = (float, int, complex, np.number)
 
 
 def _package(x):
-    """The package that the type of ``x`` comes from."""
+    """Name of the package that the type of ``x`` comes from."""
     return type(x).__module__.partition(".")[0]
 
 
 def _library(x):
-    """The module that owns the type of ``x`` and has its elementary functions, or None."""
+    """Module with elementary functions for the type of ``x``, or None."""
     name = _package(x)
     return importlib.import_module(name) if name in ("mpmath", "sympy") else None
 
 
 def _unary(name, x):
-    """Function of one number of any kind."""
+    """Elementary function of one number of any kind, by name."""
     if isinstance(x, _NATIVE):
         return getattr(np, name)(x)
     library = _library(x)
@@ -60,22 +60,22 @@ def cos(x):
 
 
 def sqrt(x):
-    """Non-negative square root."""
+    """Nonnegative square root of a number of any kind."""
     return _unary("sqrt", x)
 
 
 def exp(x):
-    """Exponential."""
+    """Exponential of a number of any kind."""
     return _unary("exp", x)
 
 
 def log(x):
-    """Natural logarithm."""
+    """Natural logarithm of a number of any kind."""
     return _unary("log", x)
 
 
 def tanh(x):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent of a number of any kind."""
     return _unary("tanh", x)
 
 
@@ -102,7 +102,7 @@ def _complex_step_atan2(y, x):
 
 
 def less(a, b):
-    """``a < b``; complex numbers compare by their real parts, as the complex step needs."""
+    """Comparison ``a < b``; complex numbers compare by real parts, as the complex step needs."""
     return _real(a) < _real(b)
 
 
@@ -112,7 +112,7 @@ def _real(x):
 
 
 def select(condition, a, b):
-    """``a`` where the condition holds, else ``b``. Both are evaluated: keep both finite."""
+    """Number ``a`` where the condition holds, else ``b``; both are computed and must be finite."""
     if isinstance(condition, (bool, np.bool_)):
         return a if condition else b
     if is_symbolic(condition):
@@ -124,12 +124,12 @@ def select(condition, a, b):
 
 
 def stop_gradient(x):
-    """``x`` as a constant: derivatives, those by a complex step too, do not go through it."""
+    """Number ``x`` as a constant, through which no derivative passes."""
     return x.stop_gradient() if hasattr(x, "stop_gradient") else getattr(x, "real", x)
 
 
 def absolute(x):
-    """``|x|``, extended to complex numbers so that it stays differentiable by complex step."""
+    """Absolute value, extended to complex numbers so that the complex step works."""
     return select(less(x, 0), -x, x)
 
 
@@ -139,7 +139,7 @@ def is_symbolic(x) -> bool:
 
 
 def digits(x) -> int:
-    """Decimal digits that numbers like ``x`` carry, for the length of a series.
+    """Decimal digits that numbers of the type of ``x`` carry.
 
     None for a formula: its series serve at zero alone, where the first few terms are exact.
     """
@@ -149,19 +149,19 @@ def digits(x) -> int:
 
 
 def rational(numerator, denominator, like):
-    """A rational constant, as exact as numbers like ``like`` can hold it."""
+    """Rational constant, as exact as the number type of ``like`` allows."""
     if _package(like) in ("mpmath", "sympy", "fractions"):
         return (numerator + 0 * like) / denominator
     return numerator / denominator
 
 
 def magnitude(x) -> float:
-    """Size of a number as a float, for tolerances and pivot tests; never traced."""
+    """Magnitude of a number as a float, for tolerances and pivot tests; never traced."""
     return float(abs(x))
 
 
 def check_pivot(pivot, scale, message):
-    """Return ``pivot``, or raise SingularError when it is not safely above zero.
+    """The pivot, or SingularError unless it is safely above zero relative to ``scale``.
 
     ``scale`` is the size that rounding errors of the pivot are proportional to. A traced
     number decides for itself, at run time, through its method ``check_pivot``.
@@ -187,7 +187,7 @@ _SWITCH = 4  # |θ| = 2: the closed forms have lost less than four bits
 
 
 def stumpff(s):
-    """``(c_0, ..., c_5)`` at ``s = θ² ≥ 0``, to working precision everywhere."""
+    """Stumpff functions ``(c_0, ..., c_5)`` at ``s = θ² ≥ 0``, to working precision."""
     if is_symbolic(s):  # the series is exact where a formula needs it, at zero
         near = sys.modules["sympy"].Eq(s, 0)
         small, large = _small(s), _large(s)
@@ -198,19 +198,19 @@ def stumpff(s):
 
 
 def stumpff_rate(c):
-    """``(dc_1/ds, dc_2/ds, dc_3/ds)`` from the values ``c = stumpff(s)``; no division."""
+    """Derivatives ``(dc_1/ds, dc_2/ds, dc_3/ds)`` of Stumpff functions, without division."""
     return tuple((k * c[k + 2] - c[k + 1]) / 2 for k in (1, 2, 3))
 
 
 def _small(s):
-    """Coefficients by series, then down by ``c_k = 1/k! - s c_(k+2)``."""
+    """Stumpff functions for small ``s``, by series and downward recursion."""
     c4, c5 = _series(s, 4), _series(s, 5)
     c2, c3 = rational(1, 2, s) - s * c4, rational(1, 6, s) - s * c5
     return 1 - s * c2, 1 - s * c3, c2, c3, c4, c5
 
 
 def _large(s):
-    """Closed forms, then up by ``c_(k+2) = (1/k! - c_k) / s``."""
+    """Stumpff functions for large ``s``, by closed forms and upward recursion."""
     theta = sqrt(s)
     c0, c1 = cos(theta), sin(theta) / theta
     half = sin(theta / 2) / theta
@@ -220,7 +220,7 @@ def _large(s):
 
 
 def _series(s, k):
-    """Horner's rule; enough terms for |s| < 4 in the precision of ``s``."""
+    """Power series of the Stumpff function ``c_k`` for |s| < 4, by Horner's rule."""
     terms = 4 + digits(s) // 2
     total = rational(1, factorial(2 * terms + k), s)
     for j in range(terms - 1, -1, -1):

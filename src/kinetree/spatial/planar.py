@@ -24,12 +24,12 @@ __all__ = [
 
 
 def moment(r: ArrayLike, f: ArrayLike) -> Any:
-    """``r × f`` of vectors in the plane: one number, or one for every column of ``f``."""
+    """Planar cross product ``r × f``: one number, or one for every column of ``f``."""
     return r[0] * f[1] - r[1] * f[0]
 
 
 def planar_cross(w: Any, r: ArrayLike) -> Array:
-    """``ω × r`` of a turn ``w`` and a position in the plane."""
+    """Planar cross product ``ω × r`` of an angular velocity and a position, (2,)."""
     return np.array([-r[1] * w, r[0] * w])
 
 
@@ -44,7 +44,7 @@ class PlanarVector(SpatialVector):
 
     @property
     def T(self):
-        """The row form, for scalar products: ``S.T @ f``."""
+        """Transposed vector, for scalar products: ``S.T @ f``."""
         return _PlanarTransposed(self)
 
 
@@ -54,7 +54,7 @@ class PlanarMotion(PlanarVector):
     __slots__ = ()
 
     def cross(self, other: Any) -> Any:
-        """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.75), (2.76)."""
+        """Cross product with a motion, ``v × m``, or force, ``v ×* f`` — RBDA (2.75), (2.76)."""
         w, v = self.angular[0], self.linear
         if isinstance(other, PlanarMotion):
             m = other.angular
@@ -74,14 +74,14 @@ class PlanarForce(PlanarVector):
     __slots__ = ()
 
     def cross(self, other: Any) -> Any:
-        """Always an error."""
+        """Raise an error: a force has no cross product."""
         raise SpatialTypeError(
             f"PlanarForce × {type(other).__name__} is not defined: only a motion can stand on the "
             f"left of a cross product"
         )
 
     def dyadic(self, A: Any) -> Any:
-        """``F A Fᵀ`` for these force columns and a symmetric matrix ``A``."""
+        """Product ``F A Fᵀ`` of these force columns and a symmetric matrix ``A``."""
         from kinetree.spatial.planar_inertia import PlanarArticulatedInertia  # builds on us
 
         n, f = self.angular, self.linear
@@ -115,11 +115,11 @@ class PlanarOperator(ABC):
 
     @abstractmethod
     def transformed(self, X) -> Any:
-        """``X* I X⁻¹``: the same operator in the new coordinates."""
+        """Operator in new coordinates, ``X* I X⁻¹``."""
 
     @abstractmethod
     def inverse_transformed(self, X) -> Any:
-        """``Xᵀ I X``: back to the old coordinates."""
+        """Operator in the old coordinates, ``Xᵀ I X``."""
 
 
 class PlanarTransform(CoordinateTransform):
@@ -133,12 +133,12 @@ class PlanarTransform(CoordinateTransform):
 
     @classmethod
     def identity(cls) -> "PlanarTransform":
-        """The identity transform."""
+        """Planar identity transform."""
         return cls(1, 0, np.zeros(2, dtype=int))
 
     @classmethod
     def from_matrix(cls, X: ArrayLike) -> "PlanarTransform":
-        """From a 3×3 motion transform — RBDA (2.77)."""
+        """Planar transform from a 3×3 motion transform — RBDA (2.77)."""
         X = np.asarray(X)
         if X.shape != (3, 3):
             raise ShapeError(f"a planar motion transform is 3x3, got shape {X.shape}")
@@ -147,21 +147,21 @@ class PlanarTransform(CoordinateTransform):
 
     @property
     def E(self) -> Array:
-        """The 2×2 coordinate rotation."""
+        """Coordinate rotation ``E``, (2, 2)."""
         return np.array([[self.c, self.s], [-self.s, self.c]])
 
     def to_matrix(self) -> Array:
-        """The 3×3 motion transform — RBDA (2.77)."""
+        """Planar motion transform as a matrix, (3, 3) — RBDA (2.77)."""
         c, s, (x, y) = self.c, self.s, self.r
         return np.array([[1, 0, 0], [s * x - c * y, c, s], [c * x + s * y, -s, c]])
 
     def to_force_matrix(self) -> Array:
-        """The 3×3 force transform ``X* = X⁻ᵀ``."""
+        """Planar force transform ``X* = X⁻ᵀ`` as a matrix, (3, 3)."""
         c, s, (x, y) = self.c, self.s, self.r
         return np.array([[1, y, -x], [0, c, s], [0, -s, c]])
 
     def inverse(self) -> "PlanarTransform":
-        """The transform from B back to A."""
+        """Inverse transform, from B back to A."""
         return PlanarTransform(self.c, -self.s, -self.E @ self.r)
 
     def point(self, p: ArrayLike) -> Array:
@@ -169,7 +169,7 @@ class PlanarTransform(CoordinateTransform):
         return self.E @ (np.asarray(p) - self.r)
 
     def compose(self, other: Any) -> "PlanarTransform":
-        """First ``other``, then this one."""
+        """Product of two transforms: first ``other``, then this one."""
         if not isinstance(other, PlanarTransform):
             raise self.refusal(other)
         c, s = self.c, self.s
@@ -178,7 +178,7 @@ class PlanarTransform(CoordinateTransform):
         )
 
     def apply(self, x: Any) -> Any:
-        """A planar motion, force or inertia from A to B."""
+        """Planar motion, force or inertia transformed from A to B."""
         if isinstance(x, PlanarMotion):
             return PlanarMotion(x.angular, self.E @ (x.linear + planar_cross(x.angular[0], self.r)))
         if isinstance(x, PlanarForce):
@@ -188,7 +188,7 @@ class PlanarTransform(CoordinateTransform):
         return x.transformed(self)
 
     def inv_apply(self, x: Any) -> Any:
-        """A planar motion, force or inertia from B back to A."""
+        """Planar motion, force or inertia transformed from B back to A."""
         if isinstance(x, PlanarMotion):
             return PlanarMotion(x.angular, self.E.T @ x.linear - planar_cross(x.angular[0], self.r))
         if isinstance(x, PlanarForce):
@@ -203,7 +203,7 @@ class PlanarTransform(CoordinateTransform):
 
 
 def Xpln(theta: Any, r: ArrayLike) -> "PlanarTransform":
-    """Transform to a frame at ``r`` (2,) [m] turned by ``theta`` [rad] — RBDA Table A.1."""
+    """Planar transform to a frame at ``r`` (2,) [m] rotated by ``theta`` [rad] — RBDA Table A.1."""
     if np.shape(r) != (2,):
         raise ShapeError(f"the position in the plane must have 2 components, got {r!r}")
     return PlanarTransform(cos(theta), sin(theta), r)
@@ -214,14 +214,14 @@ def Xpln(theta: Any, r: ArrayLike) -> "PlanarTransform":
 
 
 def exp(v: "PlanarMotion") -> "PlanarTransform":
-    """Transform to the frame reached by moving at velocity ``v`` for one second."""
+    """Planar transform to the frame reached at constant velocity ``v`` after unit time."""
     w, u = v.angular[0], v.linear
     c = stumpff(w * w)
     return PlanarTransform(c[0], w * c[1], c[1] * u + c[2] * planar_cross(w, u))
 
 
 def log(X: "PlanarTransform") -> "PlanarMotion":
-    """Velocity that carries frame A to frame B in one second; the turn is at most 180°."""
+    """Planar velocity that carries frame A to B in unit time; rotation of at most 180°."""
     theta = atan2(X.s, X.c)
     c = stumpff(theta * theta)
     # θ/2 cot(θ/2) = c₁ / 2c₂ is smooth at zero and vanishes at 180°.
@@ -229,7 +229,7 @@ def log(X: "PlanarTransform") -> "PlanarMotion":
 
 
 def displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
-    """The book's ``XtoV``, version 2: velocity from A to B for a small displacement.
+    """Planar velocity for a small displacement: RBDA's ``XtoV``, version 2.
 
     RBDA Table A.1. Exact for translations, an invariant, ``X v = v``, and parallel to the exact
     velocity: ``log(X) = v θ / sin θ``. Vanishes at 180°, where only ``log`` has an answer.
@@ -240,7 +240,7 @@ def displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
 
 
 def simple_displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
-    """The book's ``XtoV``, version 1: cheaper, less accurate, not an invariant."""
+    """Planar velocity for a small displacement: RBDA's ``XtoV``, version 1, less accurate."""
     X_21, X_31 = X.to_matrix()[1:, 0]
     return PlanarMotion(X.s, np.array([X_31, -X_21]))
 

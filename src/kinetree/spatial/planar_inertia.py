@@ -31,23 +31,23 @@ class PlanarInertia(PlanarOperator):
 
     @classmethod
     def zero(cls):
-        """A massless body."""
+        """Planar inertia of a massless body."""
         return cls(0, np.zeros(2, dtype=int), 0)
 
     @classmethod
     def from_mass_center(cls, m, c, I_C):
-        """From mass, mass centre (2,) and inertia about it (``mcI``) — RBDA (2.78), Table A.1."""
+        """Planar inertia from mass, mass centre (2,) and inertia about it — RBDA (2.78)."""
         c = np.asarray(c)
         if c.shape != (2,):
             raise ShapeError(f"the mass centre in the plane must have 2 components, got {c!r}")
         return cls(m, m * c, I_C + m * (c @ c))
 
     def to_matrix(self):
-        """The symmetric 3×3 matrix — RBDA (2.78)."""
+        """Symmetric 3×3 matrix of the planar inertia — RBDA (2.78)."""
         return PlanarArticulatedInertia.from_rigid(self).to_matrix()
 
     def parameters(self):
-        """The four parameters ``(m, h_x, h_y, I)``."""
+        """Four parameters ``(m, h_x, h_y, I)`` of the planar inertia."""
         return np.array([self.mass, *self.first_moment, self.rotational])
 
     def __add__(self, other):
@@ -82,13 +82,13 @@ class PlanarInertia(PlanarOperator):
         )
 
     def transformed(self, X):
-        """``X* I X⁻¹``: the same inertia in the new coordinates."""
+        """Planar inertia in new coordinates, ``X* I X⁻¹``."""
         m, h, r = self.mass, self.first_moment, X.r
         y = h - m * r
         return PlanarInertia(m, X.E @ y, self.rotational - r @ (h + y))
 
     def inverse_transformed(self, X):
-        """``Xᵀ I X``: back to the old coordinates."""
+        """Planar inertia in the old coordinates, ``Xᵀ I X``."""
         m, r = self.mass, X.r
         h = X.E.T @ self.first_moment
         y = h + m * r
@@ -109,20 +109,20 @@ class PlanarArticulatedInertia(PlanarOperator):
 
     @classmethod
     def from_rigid(cls, I):
-        """The articulated-body inertia of a body on its own."""
+        """Planar articulated-body inertia of a single rigid body."""
         m = I.mass
         return cls(I.rotational, planar_cross(1, I.first_moment), np.array([[m, 0], [0, m]]))
 
     @classmethod
     def from_matrix(cls, I):
-        """From a symmetric 3×3 matrix."""
+        """Planar articulated-body inertia from a symmetric 3×3 matrix."""
         I = np.asarray(I)
         if I.shape != (3, 3):
             raise ShapeError(f"a planar inertia is a 3x3 matrix, got shape {I.shape}")
         return cls(I[0, 0], I[0, 1:], I[1:, 1:])
 
     def to_matrix(self):
-        """The symmetric 3×3 matrix."""
+        """Symmetric 3×3 matrix of the planar articulated-body inertia."""
         return np.block([[np.array([[self.I]]), self.H[None, :]], [self.H[:, None], self.M]])
 
     def __add__(self, other):
@@ -150,7 +150,7 @@ class PlanarArticulatedInertia(PlanarOperator):
         return PlanarForce(self.I * w + self.H @ v, f)
 
     def transformed(self, X):
-        """``X* Iᴬ X⁻¹``: the same inertia in the new coordinates."""
+        """Planar articulated-body inertia in new coordinates, ``X* Iᴬ X⁻¹``."""
         t = planar_cross(1, X.r)
         Y = self.H - self.M @ t
         return PlanarArticulatedInertia(
@@ -158,14 +158,14 @@ class PlanarArticulatedInertia(PlanarOperator):
         )
 
     def inverse_transformed(self, X):
-        """``Xᵀ Iᴬ X``: back to the old coordinates."""
+        """Planar articulated-body inertia in the old coordinates, ``Xᵀ Iᴬ X``."""
         t = planar_cross(1, X.r)
         H, M = X.E.T @ self.H, _rotate(X.c, -X.s, self.M)
         Y = H + M @ t
         return PlanarArticulatedInertia(self.I + t @ (H + Y), Y, M)
 
     def clear(self, keep):
-        """With exact zeros in the rows and columns where the integers ``keep`` (3,) are zero."""
+        """Inertia with exact zeros in rows and columns where ``keep`` (3,) is zero."""
         w, v = keep[0], keep[1:]
         return PlanarArticulatedInertia(self.I * w, self.H * w * v, self.M * np.outer(v, v))
 
@@ -174,7 +174,7 @@ class PlanarArticulatedInertia(PlanarOperator):
 
 
 def _rotate(c, s, M):
-    """``E M Eᵀ`` of a symmetric 2×2 matrix; the trace is invariant."""
+    """Congruence ``E M Eᵀ`` of a symmetric 2×2 matrix with a rotation (cosine c, sine s)."""
     (xx, xy), (_, yy) = M
     a, b = c * xx + s * xy, c * xy + s * yy  # first row of E M
     x, y = a * c + b * s, b * c - a * s
@@ -182,13 +182,13 @@ def _rotate(c, s, M):
 
 
 def _require_motion(v):
-    """Raise an error for what a planar inertia does not act on."""
+    """Raise an error for an operand that a planar inertia does not act on."""
     if not isinstance(v, PlanarMotion):
         raise SpatialTypeError(f"a planar inertia acts on a PlanarMotion, got {type(v).__name__}")
 
 
 def _require_inertia(x):
-    """Raise an error for what cannot be added to a planar inertia."""
+    """Raise an error for a value that cannot be added to a planar inertia."""
     if not isinstance(x, (PlanarInertia, PlanarArticulatedInertia)):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to a planar inertia")
 
@@ -197,7 +197,7 @@ def _require_inertia(x):
 
 
 def lift(x):
-    """A planar motion, force or transform as a spatial one.
+    """Planar motion, force or transform as a spatial one in the x-y plane.
 
     Inertias cannot be lifted: a planar one does not say how heavy a tilt would be.
     """
@@ -213,7 +213,7 @@ def lift(x):
 
 
 def restrict(x):
-    """Planar part of a spatial quantity; everything else is dropped.
+    """Planar part of a spatial quantity; the other components are dropped.
 
     A transform must turn about z for this to be meaningful.
     """

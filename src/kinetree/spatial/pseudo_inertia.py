@@ -22,14 +22,14 @@ from kinetree.spatial.vector3 import identity3
 
 
 def pseudo_inertia(I):
-    """``P`` of an inertia, a symmetric (4, 4) matrix."""
+    """Pseudo-inertia matrix ``P`` of a rigid-body inertia, symmetric (4, 4)."""
     Sigma = np.trace(I.rotational) * identity3() / 2 - I.rotational
     h = I.first_moment
     return np.array([*([*row, x] for row, x in zip(Sigma, h, strict=True)), [*h, I.mass]])
 
 
 def from_pseudo_inertia(P):
-    """The inertia with pseudo-inertia ``P``: inverse of ``pseudo_inertia``."""
+    """Rigid-body inertia with the pseudo-inertia ``P``."""
     P = np.asarray(P)
     if P.shape != (4, 4):
         raise ShapeError(f"a pseudo-inertia is a 4x4 matrix, got shape {P.shape}")
@@ -38,13 +38,13 @@ def from_pseudo_inertia(P):
 
 
 def from_log_cholesky(theta):
-    """The inertia with log-Cholesky parameters ``theta``, (10,): any numbers will do."""
+    """Inertia with log-Cholesky parameters ``theta``, (10,), which may be any numbers."""
     U = _factor(_ten(theta))
     return from_pseudo_inertia(U @ U.T)
 
 
 def log_cholesky(I):
-    """The log-Cholesky parameters of an inertia, (10,).
+    """Log-Cholesky parameters of a rigid-body inertia, (10,).
 
     Raises:
         ModelError: for an inertia at the edge of what is possible, such as a point mass or a rod
@@ -63,7 +63,7 @@ def log_cholesky(I):
 
 
 def log_cholesky_jacobian(theta):
-    """Derivative of the ten inertial parameters by ``theta``, (10, 10)."""
+    """Derivative of the ten inertial parameters by log-Cholesky parameters, (10, 10)."""
     U = _factor(_ten(theta))
     columns = []
     for dU in _factor_rates(U):
@@ -83,7 +83,7 @@ _PLACES = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, 
 
 
 def _factor_rates(U):
-    """``∂U/∂theta_k`` for every ``k``."""
+    """Derivatives ``∂U/∂theta_k`` of the triangular factor for every ``k``."""
     yield U
     for k in range(3):
         yield _at(k, k, U[k, k])
@@ -92,7 +92,7 @@ def _factor_rates(U):
 
 
 def _at(i, j, value):
-    """A matrix with one entry."""
+    """Matrix (4, 4) with one nonzero entry."""
     return np.array([[value if (r, c) == (i, j) else 0 for c in range(4)] for r in range(4)])
 
 
@@ -105,7 +105,7 @@ def _ten(theta):
 
 
 def _positive(x, scale, what):
-    """``x`` if it is safely positive, as far as it is a number."""
+    """The number, after an error unless it is safely positive; traced numbers pass."""
     is_number = isinstance(x, (int, float, complex, np.number))
     if is_number and not np.real(x) > 1e-12 * magnitude(scale):
         raise ModelError(

@@ -15,7 +15,7 @@ from kinetree.spatial.vector3 import identity3, norm, skew
 
 
 def rotation_about(axis, c, s):
-    """``E`` for a turn about the unit vector ``axis`` by the angle with cosine c and sine s."""
+    """Coordinate rotation ``E`` about the unit vector ``axis``, by an angle's cosine and sine."""
     x, y, z = axis
     k = 1 - c
     return np.array(
@@ -28,14 +28,14 @@ def rotation_about(axis, c, s):
 
 
 def rotation_exp(phi):
-    """``E`` for the rotation vector ``phi`` (axis times angle) — tutorial (53), transposed."""
+    """Coordinate rotation ``E`` for a rotation vector (axis times angle) — tutorial (53)."""
     phi = np.asarray(phi)
     c, u = stumpff(phi @ phi), skew(phi)
     return identity3() - c[1] * u + c[2] * (u @ u)
 
 
 def rotation_log(E):
-    """Rotation vector of ``E``, of length at most π; accurate up to and at 180°.
+    """Rotation vector of ``E``, of length at most π; accurate up to 180°.
 
     ``E`` transforms coordinates, as everywhere here: for the rotation matrix ``R`` of a pose, which
     turns vectors, write ``rotation_log(R.T)``.
@@ -44,7 +44,7 @@ def rotation_log(E):
 
 
 def rotation_from_quaternion(p):
-    """``E`` of the Euler parameters ``p = (w, x, y, z)`` of unit length — RBDA (4.12)."""
+    """Coordinate rotation ``E`` of unit Euler parameters ``(w, x, y, z)`` — RBDA (4.12)."""
     p0, p1, p2, p3 = p
     return np.array(
         [
@@ -105,7 +105,7 @@ def _sums_and_differences(E):
 
 
 def quaternion_product(a, b):
-    """Hamilton product: the rotation ``a`` followed, in its own frame, by ``b``."""
+    """Hamilton product of quaternions: rotation ``a``, then ``b`` in its rotated frame."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return np.array(
@@ -119,7 +119,7 @@ def quaternion_product(a, b):
 
 
 def quaternion_rate(p, w):
-    """``dp/dt`` for the angular velocity ``w`` in child coordinates — RBDA (4.13)."""
+    """Quaternion rate ``dp/dt`` for the angular velocity ``w`` in child coordinates — (4.13)."""
     return quaternion_product(p, np.array([0, *w])) / 2
 
 
@@ -162,7 +162,7 @@ _AXIS_ROTATION = {"x": rx, "y": ry, "z": rz}
 
 
 def check_euler_sequence(sequence):
-    """The sequence itself, or an error: three axes, neighbours different."""
+    """The Euler sequence, after an error unless it has three axes, neighbours different."""
     valid = (
         isinstance(sequence, str)
         and len(sequence) == 3
@@ -178,7 +178,7 @@ def check_euler_sequence(sequence):
 
 
 def euler_rotation(sequence, angles):
-    """``E`` for successive turns about the (moving) axes named in ``sequence`` — RBDA (4.7)."""
+    """Coordinate rotation ``E`` for Euler angles about the moving axes ``sequence`` — (4.7)."""
     check_euler_sequence(sequence)
     E = identity3()
     for axis, angle in zip(sequence, angles, strict=True):
@@ -187,7 +187,7 @@ def euler_rotation(sequence, angles):
 
 
 def euler_angles(sequence, E):
-    """Angles that reproduce ``E``, the middle one in [-π/2, π/2] or, for 'zxz' and such, [0, π].
+    """Euler angles of ``E``, the middle one in [-π/2, π/2], or [0, π] for 'zxz' and such.
 
     At the ends of that range only the sum or difference of the other two is determined; the angles
     returned still reproduce ``E`` there.

@@ -39,7 +39,7 @@ class Screw:
 
     @classmethod
     def of(cls, x: Motion | Force) -> "Screw":
-        """The screw of a motion or force vector."""
+        """Screw (axis, pitch, magnitude) of a motion or force vector."""
         s, s_O = _parts(x)
         if classify(x) in ("free", "zero"):
             size = float(np.linalg.norm(s_O))
@@ -49,18 +49,18 @@ class Screw:
 
     @property
     def pitch(self) -> float:
-        """Translation per turn in radians, or couple per force; infinite for a free vector."""
+        """Pitch: translation per radian, or couple per force; infinite for a free vector."""
         return self.free_magnitude / self.magnitude if self.magnitude else np.inf
 
     def to_vector(self) -> Motion | Force:
-        """The motion or force vector of this screw."""
+        """Motion or force vector of this screw."""
         s = self.magnitude * self.direction
         moment = 0 * s if self.point is None else cross(self.point, s)
         return _assemble(self.kind, s, moment + self.free_magnitude * self.direction)
 
 
 def classify(x, length=1.0) -> str:
-    """``"zero"``, ``"free"``, ``"line"`` or ``"general"``, up to rounding errors.
+    """Class of a spatial vector up to rounding: "zero", "free", "line" or "general".
 
     Args:
         x: a motion or force vector.
@@ -76,14 +76,14 @@ def classify(x, length=1.0) -> str:
 
 
 def pitch(x):
-    """``h = s·s_O / s·s`` — RBDA (2.10); infinite for a free vector."""
+    """Pitch ``h = s·s_O / s·s`` of a spatial vector; infinite for a free one — RBDA (2.10)."""
     if classify(x) == "zero":
         raise SingularError(f"the zero {type(x).__name__} has no pitch")
     return Screw.of(x).pitch
 
 
 def axis_point(x):
-    """The point of the screw axis that is nearest the origin."""
+    """Point of the screw axis nearest to the origin, (3,)."""
     kind = classify(x)
     if kind in ("zero", "free"):
         raise SingularError(
@@ -98,7 +98,7 @@ _NO_AXIS = {"zero": "it has no direction", "free": "every parallel line would do
 
 
 def magnitude(x):
-    """Angular speed, linear speed, linear force or couple, whichever the vector is.
+    """Magnitude of a spatial vector: angular or linear speed, force or couple.
 
     Magnitudes compare within one of these four sets only; a general vector has none.
     """
@@ -113,7 +113,7 @@ def magnitude(x):
 
 
 def split(x):
-    """A line vector and a free vector parallel to it, whose sum is ``x`` — RBDA (2.10).
+    """Line vector and parallel free vector whose sum is ``x`` — RBDA (2.10).
 
     Of a free vector the line part is zero.
     """
@@ -125,7 +125,7 @@ def split(x):
 
 
 def split_at_point(x, point):
-    """A line vector through ``point`` and a free vector, whose sum is ``x`` — RBDA §2.5."""
+    """Line vector through ``point`` and free vector whose sum is ``x`` — RBDA §2.5."""
     s, s_O = _parts(x)
     moment = cross(as_vector3(point, "the point"), s)
     return _assemble(type(x), s, moment), _assemble(type(x), 0 * s, s_O - moment)
@@ -141,7 +141,7 @@ def moment_about(f: Any, point: ArrayLike) -> Array:
 
 
 def _parts(x):
-    """Direction ``s`` and moment ``s_O``: for a force the halves change places."""
+    """Direction ``s`` and moment ``s_O`` of a motion or force."""
     if not isinstance(x, (Motion, Force)):
         raise SpatialTypeError(f"a screw is a Motion or a Force, got {type(x).__name__}")
     if x.angular.shape != (3,):
@@ -150,5 +150,5 @@ def _parts(x):
 
 
 def _assemble(kind, s, s_O):
-    """Motion or force from its two vectors."""
+    """Motion or force from direction ``s`` and moment ``s_O``."""
     return Motion(s, s_O) if kind is Motion else Force(s_O, s)

@@ -33,28 +33,28 @@ class CoordinateTransform(ABC):
 
     @abstractmethod
     def apply(self, x) -> Any:
-        """Any quantity from A to B, by the rule of its kind — RBDA §A.3."""
+        """Spatial quantity transformed from A to B, by the rule of its kind — RBDA §A.3."""
 
     @abstractmethod
     def inv_apply(self, x) -> Any:
-        """Any quantity from B back to A."""
+        """Spatial quantity transformed from B back to A."""
 
     @abstractmethod
     def compose(self, other) -> Any:
-        """First ``other``, then this one; what ``@`` means between transforms."""
+        """Product of two transforms: first ``other``, then this one."""
 
     def refusal(self, x):
-        """The error for something this transform does not apply to."""
+        """Error for an operand that a transform does not apply to."""
         return SpatialTypeError(f"{type(self).__name__} does not apply to {type(x).__name__}")
 
     @property
     def T(self):
-        """``Xᵀ``, which takes forces (and, with ``X``, inertias) from B back to A."""
+        """Transpose ``Xᵀ``, which takes forces from B back to A."""
         return _Transposed(self)
 
     @property
     def star(self):
-        """``X*``, which takes forces from A to B."""
+        """Force transform ``X*``, from A to B."""
         return _ForceTransform(self)
 
     def __matmul__(self, other) -> Any:
@@ -130,12 +130,12 @@ class Plucker(CoordinateTransform):
 
     @classmethod
     def identity(cls) -> "Plucker":
-        """The identity transform."""
+        """Identity transform of spatial vectors."""
         return cls(identity3(), ZERO3)
 
     @classmethod
     def from_matrix(cls, X: ArrayLike) -> "Plucker":
-        """From a dense 6×6 motion transform — RBDA (2.24)."""
+        """Plücker transform from a dense 6×6 motion transform — RBDA (2.24)."""
         X = np.asarray(X)
         if X.shape != (6, 6):
             raise ShapeError(f"a Plücker motion transform is 6x6, got shape {X.shape}")
@@ -151,32 +151,32 @@ class Plucker(CoordinateTransform):
 
     @classmethod
     def from_pose(cls, T: ArrayLike) -> "Plucker":
-        """From the 4×4 pose of frame B in A, which maps B-coordinates of points to A."""
+        """Plücker transform from the pose (4, 4) of frame B in A, which maps points from B to A."""
         T = np.asarray(T)
         if T.shape != (4, 4):
             raise ShapeError(f"a pose is a 4x4 homogeneous matrix, got shape {T.shape}")
         return cls(T[:3, :3].T, T[:3, 3])
 
     def to_pose(self) -> Array:
-        """The 4×4 pose of frame B in A: maps B-coordinates of points to A."""
+        """Pose (4, 4) of frame B in A, which maps points from B to A."""
         last = np.array([[0, 0, 0, 1]])
         return np.concatenate([np.column_stack([self.E.T, self.r]), last])
 
     def to_homogeneous(self) -> Array:
-        """The 4×4 coordinate transform of points from A to B — RBDA (2.28)."""
+        """Homogeneous coordinate transform (4, 4) of points from A to B — RBDA (2.28)."""
         last = np.array([[0, 0, 0, 1]])
         return np.concatenate([np.column_stack([self.E, -self.E @ self.r]), last])
 
     def to_matrix(self) -> Array:
-        """The dense 6×6 motion transform — RBDA (2.24)."""
+        """Dense 6×6 motion transform — RBDA (2.24)."""
         return np.block([[self.E, np.zeros((3, 3), int)], [-self.E @ skew(self.r), self.E]])
 
     def to_force_matrix(self) -> Array:
-        """The dense 6×6 force transform ``X*`` — RBDA (2.25)."""
+        """Dense 6×6 force transform ``X*`` — RBDA (2.25)."""
         return np.block([[self.E, -self.E @ skew(self.r)], [np.zeros((3, 3), int), self.E]])
 
     def inverse(self) -> "Plucker":
-        """The transform from B back to A."""
+        """Inverse transform, from B back to A."""
         return Plucker(self.E.T, -self.E @ self.r)
 
     def point(self, p: ArrayLike) -> Array:
@@ -184,7 +184,7 @@ class Plucker(CoordinateTransform):
         return self.E @ (np.asarray(p) - self.r)
 
     def apply(self, x: Any) -> Any:
-        """Any spatial quantity from A to B, by the rule of its kind — RBDA §A.3."""
+        """Spatial quantity transformed from A to B, by the rule of its kind — RBDA §A.3."""
         E, r = self.E, self.r
         if isinstance(x, Motion):
             return Motion(E @ x.angular, E @ (x.linear - cross(r, x.angular)))
@@ -195,7 +195,7 @@ class Plucker(CoordinateTransform):
         return x.transformed(self)
 
     def inv_apply(self, x: Any) -> Any:
-        """Any spatial quantity from B back to A, without forming the inverse — RBDA §A.3."""
+        """Spatial quantity transformed from B back to A, without the inverse — RBDA §A.3."""
         Et, r = self.E.T, self.r
         if isinstance(x, Motion):
             w = Et @ x.angular
@@ -208,7 +208,7 @@ class Plucker(CoordinateTransform):
         return x.inverse_transformed(self)
 
     def compose(self, other: Any) -> "Plucker":
-        """First ``other``, then this one."""
+        """Product of two transforms: first ``other``, then this one."""
         if not isinstance(other, Plucker):
             raise SpatialTypeError(
                 f"X @ {type(other).__name__} is not defined: X acts on motions and transforms; "
@@ -217,18 +217,18 @@ class Plucker(CoordinateTransform):
         return Plucker(self.E @ other.E, other.r + other.E.T @ self.r)
 
     def refusal(self, x: Any) -> Any:
-        """The error for something that is not spatial."""
+        """Error for an operand that is no spatial quantity."""
         return SpatialTypeError(
             f"a Plücker transform does not know how to transform a {type(x).__name__}; it takes "
             f"motions (X @ m), forces (X.star @ f), inertias and dyadics (X.apply(I))"
         )
 
     def arrays(self) -> list[Array]:
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the transform consists of, for tables of recorded loops."""
         return [self.E, self.r]
 
     def like(self, arrays: list[Array]) -> "Plucker":
-        """A value of this kind made of other ``arrays``."""
+        """Plücker transform made of other arrays."""
         return Plucker(*arrays)
 
     def __repr__(self):
@@ -236,7 +236,7 @@ class Plucker(CoordinateTransform):
 
 
 def rx(angle: Any) -> Array:
-    """Coordinate rotation for a frame turned by ``angle`` about x — RBDA Table 2.2.
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about x.
 
     The transpose of the active rotation matrix; so are ``ry`` and ``rz``.
     """
@@ -245,13 +245,13 @@ def rx(angle: Any) -> Array:
 
 
 def ry(angle: Any) -> Array:
-    """Coordinate rotation for a frame turned by ``angle`` about y — RBDA Table 2.2."""
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about y."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
 
 
 def rz(angle: Any) -> Array:
-    """Coordinate rotation for a frame turned by ``angle`` about z — RBDA Table 2.2."""
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about z."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 
@@ -270,15 +270,15 @@ def xlt(x: Any, y: Any = None, z: Any = None) -> "Plucker":
 
 
 def rotx(angle: Any) -> "Plucker":
-    """Transform to a frame turned by ``angle`` about x."""
+    """Transform to a frame turned by ``angle`` [rad] about x."""
     return rot(rx(angle))
 
 
 def roty(angle: Any) -> "Plucker":
-    """Transform to a frame turned by ``angle`` about y."""
+    """Transform to a frame turned by ``angle`` [rad] about y."""
     return rot(ry(angle))
 
 
 def rotz(angle: Any) -> "Plucker":
-    """Transform to a frame turned by ``angle`` about z."""
+    """Transform to a frame turned by ``angle`` [rad] about z."""
     return rot(rz(angle))

@@ -37,7 +37,7 @@ class SpatialVector:
 
     @classmethod
     def from_array(cls, x):
-        """From six Plücker coordinates (6,), or n of them as columns (6, n); three in the plane."""
+        """Spatial vector from six Plücker coordinates, (6,), or n vectors as columns (6, n)."""
         if isinstance(x, SpatialVector):
             raise SpatialTypeError(
                 f"a {type(x).__name__} cannot be taken for a {cls.__name__}; convert on purpose "
@@ -53,7 +53,7 @@ class SpatialVector:
 
     @classmethod
     def zero(cls):
-        """The zero vector."""
+        """Zero vector of this space."""
         a, b = cls._sizes
         return cls(ZERO3[:a], ZERO3[:b])
 
@@ -63,11 +63,11 @@ class SpatialVector:
 
     @property
     def T(self):
-        """The row form, for scalar products: ``S.T @ f``."""
+        """Transposed vector, for scalar products: ``S.T @ f``."""
         return Transposed(self)
 
     def _same_kind(self, other, verb):
-        """Raise an error unless both vectors are of one space."""
+        """Raise an error unless both vectors are motions, or both forces."""
         if type(other) is not type(self):
             raise SpatialTypeError(
                 f"cannot {verb} a {type(other).__name__} and a {type(self).__name__}: "
@@ -126,11 +126,11 @@ class SpatialVector:
         return type(self)(self.angular[:, columns], self.linear[:, columns])
 
     def arrays(self) -> list[np.ndarray]:
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the vector consists of, for tables of recorded loops."""
         return [self.angular, self.linear]
 
     def like(self, arrays: list[np.ndarray]) -> Any:
-        """A value of this kind made of other ``arrays``."""
+        """Vector of this space made of other arrays."""
         return type(self)(*arrays)
 
     def __repr__(self):
@@ -143,7 +143,7 @@ class Motion(SpatialVector):
     __slots__ = ()
 
     def cross(self, other: Any) -> Any:
-        """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.31), (2.32)."""
+        """Cross product with a motion, ``v × m``, or force, ``v ×* f`` — RBDA (2.31), (2.32)."""
         w, v = self.angular, self.linear
         if isinstance(other, Motion):
             m, m_O = other.angular, other.linear
@@ -162,7 +162,7 @@ class Force(SpatialVector):
     __slots__ = ()
 
     def cross(self, other: Any) -> Any:
-        """Always an error."""
+        """Raise an error: a force has no cross product."""
         raise SpatialTypeError(
             f"Force × {type(other).__name__} is not defined: only a motion can stand on the left "
             f"of a cross product"
@@ -180,7 +180,7 @@ class Transposed:
 
     @property
     def T(self):
-        """Back to columns."""
+        """Vector as columns again, without the transposition."""
         return self.columns
 
     def __matmul__(self, other):
@@ -200,7 +200,7 @@ class Transposed:
 
 
 def crm(v: Any, m: Any) -> Any:
-    """``v × m``: rate of change of a motion vector ``m`` carried along at velocity ``v``."""
+    """Cross product ``v × m``: rate of a motion vector ``m`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crm(v) @ m
     _refuse(m, "Force", "crm", "crf")
@@ -208,7 +208,7 @@ def crm(v: Any, m: Any) -> Any:
 
 
 def crf(v: Any, f: Any) -> Any:
-    """``v ×* f``: rate of change of a force vector ``f`` carried along at velocity ``v``."""
+    """Cross product ``v ×* f``: rate of a force vector ``f`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crf(v) @ f
     _refuse(f, "Motion", "crf", "crm")
@@ -216,7 +216,7 @@ def crf(v: Any, f: Any) -> Any:
 
 
 def _refuse(vector, kind, this, other):
-    """Raise an error about two vectors that do not go together."""
+    """Raise an error about two spatial vectors of incompatible kinds."""
     if isinstance(vector, SpatialVector) and type(vector).__name__.endswith(kind):
         raise SpatialTypeError(f"{this} got a {type(vector).__name__}; use {other} for it")
 

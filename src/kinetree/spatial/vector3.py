@@ -12,12 +12,12 @@ ZERO3.flags.writeable = False
 
 
 def identity3():
-    """The 3x3 identity with integer entries."""
+    """Identity matrix (3, 3) with integer entries."""
     return np.eye(3, dtype=int)
 
 
 def as_vector3(x, what="vector"):
-    """``x`` as an array of three numbers, or an error that names it."""
+    """Array of three numbers; an error names ``what`` otherwise."""
     a = np.asarray(x)
     if a.shape != (3,):
         raise ShapeError(f"{what} must have 3 components, got shape {a.shape}: {x!r}")
@@ -25,7 +25,7 @@ def as_vector3(x, what="vector"):
 
 
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
-    """``a × b``. Either argument may also be a 3×n array of columns."""
+    """Cross product ``a × b`` of 3-vectors, or of 3×n arrays column by column."""
     # Python's own numbers, with the same bits, are three times as fast as elements of arrays.
     x, y, z = a.tolist() if _is_plain(a) else a
     u, v, w = b.tolist() if _is_plain(b) else b
@@ -38,13 +38,13 @@ def _is_plain(a):
 
 
 def skew(a: ArrayLike) -> Array:
-    """The matrix ``a×`` with ``skew(a) @ b == cross(a, b)`` — RBDA (2.23)."""
+    """Cross-product matrix ``a×``, ``skew(a) @ b == cross(a, b)`` — RBDA (2.23)."""
     x, y, z = as_vector3(a)
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
 def unskew(A: ArrayLike) -> Array:
-    """The vector whose cross matrix is the skew part of ``A``; inverse of ``skew``."""
+    """Vector whose cross-product matrix is the skew part of ``A``; inverse of ``skew``."""
     return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]]) / 2
 
 
@@ -54,10 +54,10 @@ def norm(a):
 
 
 def symmetric(xx, yx, yy, zx, zy, zz):
-    """A symmetric 3×3 matrix from its lower triangle, row by row."""
+    """Symmetric 3×3 matrix from its lower triangle, row by row."""
     return np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]])
 
 
 def symmetric_product(P, Q):
-    """``P Qᵀ`` for 3×n factors whose product is known to be symmetric."""
+    """Product ``P Qᵀ`` of 3×n factors that is known to be symmetric."""
     return symmetric(*(P[i] @ Q[j] for i in range(3) for j in range(i + 1)))

@@ -34,7 +34,7 @@ def equations_of_motion(
     *,
     coordinates: str = "q",
 ) -> "EquationsOfMotion":
-    """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas; with loops ``- K(q)ᵀ lam``.
+    """Equations of motion as SymPy formulas: ``tau = H(q) qdd + C(q, qd) + g(q) - K(q)ᵀ lam``.
 
         eq = kt.equations_of_motion(kt.samples.double_pendulum(), symbols=("gravity",))
         print(eq.latex())
@@ -84,7 +84,7 @@ def equations_of_motion(
 
 
 def _loops(model, closed, q, qd, readable):
-    """``K``, ``k``, position errors and symbols of the forces, of independent constraints."""
+    """Symbolic ``K``, ``k``, position errors and force symbols of independent constraints."""
     c = loop_constraints(closed, np.array(q), np.array(qd))
     rows = _independent(model, c.K)
     K, k, error = (np.asarray(x, dtype=object)[rows] for x in (c.K, c.k, c.error))
@@ -94,7 +94,7 @@ def _loops(model, closed, q, qd, readable):
 
 
 def _independent(model, K):
-    """Rows that say what all say where the mechanism is not singular; those with symbols, all."""
+    """Indices of independent constraint rows; of a symbolic model all nonzero ones."""
     some = [i for i, row in enumerate(np.asarray(K)) if any(exact(x) != 0 for x in row)]
     if model.scalar_type().kind == "O":
         return some
@@ -102,18 +102,18 @@ def _independent(model, K):
 
 
 def _symbols(name, count):
-    """Real symbols with numbers."""
+    """Real SymPy symbols of one name, numbered from 1."""
     sp = sympy()
     return [sp.Symbol(f"{name}{k}", real=True) for k in range(1, count + 1)]
 
 
 def _formulas(array, shape):
-    """A matrix of exact formulas from an array of numbers and formulas."""
+    """Matrix of exact formulas from an array of numbers and formulas."""
     return sympy().Matrix(*shape, [exact(x) for x in np.ravel(array)])
 
 
 def _is_lagrangian(model):
-    """Whether all velocities are rates of positions, and nothing moves by itself."""
+    """Whether all velocities are rates of positions, and no joint is prescribed."""
     rng, zero = np.random.default_rng(0), model.uncoupled.zero_velocity
     for body in model.bodies:
         joint = body.joint
@@ -125,7 +125,7 @@ def _is_lagrangian(model):
 
 
 def _by_christoffel(model, H, q, qd):
-    """Coriolis matrix, its product with ``qd``, and gravity, from energies."""
+    """Coriolis matrix, its product with ``qd``, and gravity force, from energies."""
     sp, n = sympy(), model.nv
 
     def symbol(i, j, k):  # Γ_ijk, Lynch & Park (9.13)
@@ -138,7 +138,7 @@ def _by_christoffel(model, H, q, qd):
 
 
 def _by_recursion(model, H, q, qd):
-    """Equations by the recursive algorithms, for joints of any kind."""
+    """Coriolis and gravity forces by the recursive algorithms, for joints of any kind."""
     n, q, qd = model.nv, np.array(q), np.array(qd)
     matrix = None  # velocity terms of prescribed joints are not a matrix times qd
     if not timed_joints(model):
@@ -191,7 +191,7 @@ class EquationsOfMotion:
 
     @property
     def tau(self) -> Any:
-        """The joint forces, (nv, 1)."""
+        """Joint forces as formulas, (nv, 1)."""
         sp, n = sympy(), len(self.qdd)
         rows = [
             sp.Add(
@@ -206,7 +206,7 @@ class EquationsOfMotion:
 
     @property
     def parameters(self) -> Any:
-        """The symbols that are parameters, by name."""
+        """Symbols of the model's parameters, by name."""
         found = self.H.free_symbols | self.C.free_symbols | self.g.free_symbols
         for x in (self.K, self.k, self.closure):
             found = found | (set() if x is None else x.free_symbols)
@@ -215,11 +215,11 @@ class EquationsOfMotion:
 
     @property
     def symbols(self) -> Any:
-        """Every symbol by its name."""
+        """All symbols of the equations, by name."""
         return {str(s): s for s in (*self.q, *self.qd, *self.qdd, *self.lam, *self.parameters)}
 
     def latex(self, form: str = "equations", digits: int = 6) -> str:
-        """The equations as LaTeX.
+        """LaTeX text of the equations of motion.
 
         Args:
             form: ``"equations"``, one for each joint force and for each constraint of the loops;
@@ -236,7 +236,7 @@ class EquationsOfMotion:
         return python(self, name)
 
     def evaluate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **parameters: Any) -> Array:
-        """Joint forces for numbers, (nv,); parameters have the values of the model by default.
+        """Joint forces as numbers, (nv,); parameters have the model's values by default.
 
         With loops, their forces are parameters as well, ``lam1`` and so on, and zero by default:
         what is left are the joint forces of the spanning tree.
@@ -244,7 +244,7 @@ class EquationsOfMotion:
         return evaluate(self, q, qd, qdd, parameters)
 
     def _repr_latex_(self):
-        """Formulas for notebooks; None, so that the text is shown, where they fill pages."""
+        """LaTeX for notebooks; None for formulas too long to be shown."""
         if len(self.qd) > _MOST_JOINTS:
             return None
         text = self.latex()
@@ -259,7 +259,7 @@ class EquationsOfMotion:
 
 
 def lagrange_equations(L: Any, q: Sequence, qd: Sequence, qdd: Sequence) -> Any:
-    """Generalised forces ``d/dt (∂L/∂qd) - ∂L/∂q``, one formula for each coordinate.
+    """Generalised forces ``d/dt (∂L/∂qd) - ∂L/∂q`` of a Lagrangian, one per coordinate.
 
     Args:
         L: the Lagrangian, kinetic minus potential energy, a formula in ``q`` and ``qd``.
@@ -285,7 +285,7 @@ def lagrange_equations(L: Any, q: Sequence, qd: Sequence, qdd: Sequence) -> Any:
 
 
 def latex(equations, form, digits):
-    """See ``EquationsOfMotion.latex``."""
+    """LaTeX text of equations of motion, see ``EquationsOfMotion.latex``."""
     if form == "equations":
         rows = [
             rf"\tau_{{{i}}} &= {_join(equations, i - 1, digits)}"
@@ -304,7 +304,7 @@ def latex(equations, form, digits):
 
 
 def _join(equations, i, digits):
-    """One equation: accelerations first, then velocities, then gravity."""
+    """LaTeX of one equation of motion: acceleration terms, velocity terms, gravity."""
     pieces = []
     for j, qdd in enumerate(equations.qdd):
         h = equations.H[i, j]
@@ -351,7 +351,7 @@ _FRACTIONS = (1, 2, 3, 4, 6, 8)  # denominators that are better read than decima
 
 
 def _symbol_names(equations):
-    """LaTeX of the coordinates: dots above, numbers below."""
+    """LaTeX of the coordinates: dots for derivatives, numbers as indices."""
     names = {}
     for number, force in enumerate(equations.lam, start=1):
         names[force] = rf"\lambda_{{{number}}}"
@@ -365,7 +365,7 @@ def _symbol_names(equations):
 
 
 def python(equations, name):
-    """See ``EquationsOfMotion.python``."""
+    """Python source of equations of motion, see ``EquationsOfMotion.python``."""
     sp = sympy()
     common, rows = sp.cse(list(equations.tau), symbols=sp.numbered_symbols("x"))
     loops = ["lam"] if equations.lam else []
@@ -385,7 +385,7 @@ def python(equations, name):
 
 
 def _uses(function, rows, common):
-    """Whether formulas call a function."""
+    """Whether formulas contain a function, e.g. ``sin``."""
     return any(f"{function}(" in _code(x) for x in (*rows, *(x for _, x in common)))
 
 
@@ -397,7 +397,7 @@ def _code(x):
 
 
 def evaluate(equations, q, qd, qdd, parameters):
-    """See ``EquationsOfMotion.evaluate``."""
+    """Joint forces of equations of motion as numbers, see ``EquationsOfMotion.evaluate``."""
     sp = sympy()
     numbers = {str(s): v for s, v in equations.values.items()}
     known = (*equations.lam, *equations.parameters)

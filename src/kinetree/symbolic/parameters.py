@@ -28,7 +28,7 @@ _AXES = "xyz"
 
 
 def exact(x):
-    """A number without rounding error: short decimals and the usual roots are meant as such."""
+    """Exact number for a float: short decimals become fractions, usual roots are recognised."""
     sp = sympy()
     if isinstance(x, sp.Basic) and not isinstance(x, sp.Float):
         return x.replace(lambda e: isinstance(e, sp.Float), exact) if x.has(sp.Float) else x
@@ -42,13 +42,13 @@ def exact(x):
 
 
 def exact_model(model):
-    """The model in exact numbers; formulas that it has already stay."""
+    """Model in exact numbers; formulas stay."""
     bodies = [replace(b, placement=snap(b.placement)) for b in model.bodies]
     return model.replace(bodies=bodies).map_numbers(exact)
 
 
 def with_symbols(model, symbols):
-    """The exact model with symbols, and the values that they have in the given one.
+    """Exact model with symbols for some parameters, and the symbols' values.
 
     Args:
         model: the mechanism, its numbers exact.
@@ -80,7 +80,7 @@ def with_symbols(model, symbols):
 
 
 def _inertia(model, of, named, values):
-    """Inertia of a body with symbols for mass, centre or moments."""
+    """Inertia of a body with symbols for its mass, mass centre or moments."""
     I = model.inertia[model.body_index(of)]
     if I.mass == 0:
         raise ModelError(f"body {of!r} has no mass that could become a symbol")
@@ -98,7 +98,7 @@ def _inertia(model, of, named, values):
 
 
 def _gravity(gravity, name, values):
-    """Gravity with a symbol for its size."""
+    """Gravity vector with a symbol for its magnitude."""
     sp = sympy()
     size = sp.sqrt(sum(x * x for x in gravity))
     if size == 0:
@@ -108,7 +108,7 @@ def _gravity(gravity, name, values):
 
 
 def _coordinates(r, name, values, what):
-    """Coordinates with symbols for those that are not zero; a single one takes up its sign."""
+    """Coordinates (3,) with symbols for nonzero entries; a single symbol absorbs the sign."""
     own = [k for k in range(3) if r[k] != 0]
     if not own:
         raise ModelError(f"{what!r} has no coordinate that could become a symbol: all are zero")
@@ -121,7 +121,7 @@ def _coordinates(r, name, values, what):
 
 
 def _moments(I_C, name, values):
-    """Moments of inertia with symbols, zeros kept."""
+    """Moments of inertia with symbols for nonzero entries."""
     own = [(i, j) for i in range(3) for j in range(i + 1) if I_C[i, j] != 0]
     if not own:
         raise ModelError(f"the moments {name!r} of a point mass are zero and cannot be symbols")
@@ -133,12 +133,12 @@ def _moments(I_C, name, values):
 
 
 def _is_negative(x):
-    """Whether an expression is known to be negative, or a symbol that compares so."""
+    """Whether an expression is negative, as far as that is known."""
     return getattr(x, "is_number", True) and x < 0
 
 
 def _symbol(name, value, values) -> Any:
-    """A symbol, and its value on record; the same name twice is the same symbol."""
+    """Symbol of a name, whose value is recorded in ``values``; equal names give one symbol."""
     sp = sympy()
     symbol = name if isinstance(name, sp.Symbol) else sp.Symbol(name, real=True)
     if symbol in values and sp.simplify(values[symbol] - value) != 0:
@@ -151,7 +151,7 @@ def _symbol(name, value, values) -> Any:
 
 
 def inertial_symbols(model):
-    """Symbols that the inertias are linear in, such as masses and moments of inertia."""
+    """Symbols in which the inertias are linear, such as masses and moments of inertia."""
     sp = sympy()
     terms, masses = [], set()
     for I in model.inertia[1:]:

@@ -20,7 +20,7 @@ class Term:
 
 
 def terms_of(expression, angles):
-    """The terms of an expression in its short form; None if it is not a polynomial."""
+    """Terms of a trigonometric polynomial in short form; None for other expressions."""
     found = series(expression, angles)
     if found is None:
         return None
@@ -32,7 +32,7 @@ def terms_of(expression, angles):
 
 
 def series(expression, angles):
-    """Fourier series by monomial: ``{monomial: {(kind, k): number}}``.
+    """Fourier series of an expression by monomial, ``{monomial: {(kind, k): number}}``.
 
     ``kind`` is ``"cos"`` or ``"sin"`` and ``k`` the integers by which the angles are
     multiplied, the first of them that is not zero positive. The constant is ``cos`` of zero.
@@ -61,7 +61,7 @@ def series(expression, angles):
 
 
 def _multiples(argument, angles):
-    """``k`` with ``argument = k·angles``, or None."""
+    """Integer multiples ``k`` with ``argument = k·angles``, or None."""
     sp = sympy()
     k = [argument.coeff(a) for a in angles]
     if sp.expand(argument - sum(n * a for n, a in zip(k, angles, strict=True))) != 0:
@@ -70,7 +70,7 @@ def _multiples(argument, angles):
 
 
 def _power_product(waves, powers, count):
-    """Product of powers of waves as a series, through exponentials ``e^(i k·q)``.
+    """Product of powers of sines and cosines as a Fourier series.
 
     Each wave is half the sum, or the difference by ``i``, of two of them: what is multiplied are
     signs, and the halves and ``i`` counted.
@@ -98,14 +98,14 @@ def _power_product(waves, powers, count):
 
 
 def _shorten(number):
-    """A fraction of rounded numbers as a decimal of fifteen digits, which is all it knows."""
+    """Decimal of fifteen digits for a fraction that came from rounded numbers."""
     sp = sympy()
     long = number.is_Rational and number.q > 10**9
     return sp.Rational(f"{float(number):.15g}") if long else number
 
 
 def _without_rounding(found):
-    """Without terms that are there only because the model's parameters are rounded."""
+    """Fourier series without terms that only rounding of the parameters makes nonzero."""
     if not found:
         return found
     largest = max(abs(float(x)) for h in found.values() for x in h.values())
@@ -116,7 +116,7 @@ def _without_rounding(found):
 
 
 def _short(harmonics):
-    """Numbers and factors, with pairs of waves of the same size made products.
+    """Shorter form of a Fourier series: pairs of waves of equal size become products.
 
     Factors are lists of ``(kind, k)``; an empty one stands for a constant.
     """
@@ -133,7 +133,7 @@ def _short(harmonics):
 
 
 def _size(key):
-    """Key by which terms are sorted, short ones first."""
+    """Sort key by which shorter terms come first."""
     return sum(abs(n) for n in key[1]), key
 
 
@@ -158,7 +158,7 @@ def _as_product(one, other, same_sign):
 
 
 def _product(factors, angles):
-    """Sines and cosines multiplied, as a formula."""
+    """Formula of a product of sines and cosines."""
     sp = sympy()
     parts = []
     for kind, k in factors:
@@ -204,7 +204,7 @@ class Arranger:
         return sp.Add(*(_times(self._bracket(parts), s) for s, parts in by_speed.items()))
 
     def _split(self, monomial):
-        """A monomial as inertia times other parameters times velocities."""
+        """Factors of a monomial: inertia, other parameters, velocities."""
         sp = sympy()
         parts = [sp.S.One] * 3
         for factor in sp.Mul.make_args(monomial):
@@ -214,7 +214,7 @@ class Arranger:
         return parts
 
     def _bracket(self, parts):
-        """The sum of number * inertia * geometry."""
+        """Bracketed sum of number * inertia * geometry."""
         sp = sympy()
         by_geometry = defaultdict(lambda: sp.S.Zero)
         for number, inertia, geometry in parts:
@@ -226,7 +226,7 @@ class Arranger:
         return sp.Add(*(self._in_front(x, inertia) for inertia, x in by_inertia.items()))
 
     def _in_front(self, geometry, inertia):
-        """Inertia, and what all of the geometry has in common, before the bracket."""
+        """Product of inertia and common geometric factors, in front of the bracket."""
         terms = sympy().Add.make_args(geometry)
         for s in self.common:
             if len(terms) > 1 and all(t.has(s) for t in terms):
@@ -236,7 +236,7 @@ class Arranger:
 
 
 def _primitive(expression):
-    """A number, and the rest with integers in front, the first of them positive."""
+    """Numeric factor of an expression, and the rest with integer coefficients."""
     sp = sympy()
     if expression.is_number:
         return expression, sp.S.One
@@ -251,12 +251,12 @@ def _primitive(expression):
 
 
 def _is_exact(expression):
-    """Whether all numbers of an expression are rational."""
+    """Whether all numbers in an expression are rational."""
     return all(x.is_Rational for x in expression.atoms(sympy().Number))
 
 
 def _times(a, b):
-    """The product, with numbers and signs in front and no bracket opened."""
+    """Product of two expressions, numbers and signs in front, brackets not expanded."""
     sp = sympy()
     if b == 1:
         return a
