@@ -16,6 +16,7 @@ from kinetree.codegen.progress import working
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton import advance, stages
 from kinetree.control.newton.calls import InnerLoop
+from kinetree.control.newton.columns import slopes_by_columns
 from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.newton.making import batch_of_problem, given_rows, renew_schedule, work_of
 from kinetree.control.newton.records import Batch, Search, Slopes, Steps, WorkerArrays
@@ -37,6 +38,8 @@ SHARED = 200_000
 """Bytes that a team may have for itself."""
 SAMPLE, KNOTS = (64, 8), (32, 16)
 """Threads of a team that has a sample, or knots, and how many teams registers must allow."""
+TEAMS = {slopes_by_columns: 12}
+"""How many of these where a procedure needs more registers."""
 SIZES = {
     Batch: "nq nv m n size nf ng nb nc ni ne flat touching memory rows exact outside",
     ContactTables: "count rows cones before bodies turns",
@@ -209,6 +212,12 @@ def _table(copies, loop):
     return np.array([*zip(places, loop.steps[: loop.arrays], strict=True)], np.int64).reshape(-1)
 
 
+def _are_aligned(copies, loop):
+    """Whether the arrays of a kernel begin at multiples of 16 bytes in every turn."""
+    table = _table(copies, loop).reshape(-1, 2)
+    return (table[:, 0] % 2 == 0) & (table[:, 1] % 16 == 0)
+
+
 def _loops_of(stage):
     """The kernels of a stage, tied to arrays."""
     return stage.what if isinstance(stage.what, tuple) else (stage.what,)
@@ -223,17 +232,26 @@ def _key(stage):
 
 def _launchers(model, b, w, copies, on):
     """Functions that launch stages, by procedures and kernels; kept with the model."""
-    found: dict[Any, Any] = {_key(stage): stage for stage in stages.all_stages(b, w)}
+    found: dict[Any, Any] = {}
+    aligned: dict[Any, Any] = {}
+    for stage in stages.all_stages(b, w):
+        key = _key(stage)
+        found[key] = stage
+        if stages.is_kernel(stage):
+            own = [_are_aligned(copies, x) for x in _loops_of(stage)]
+            aligned[key] = np.concatenate(own) & aligned.get(key, True)
     constants, programs = _sizes_of(b, w), []
     for key, stage in found.items():
         if stages.is_kernel(stage):
-            programs.append(CallProgram(tuple(map(_code_of, key))))
+            programs.append(CallProgram(tuple(map(_code_of, key)), tuple(aligned[key].tolist())))
         else:
             lanes, teams = KNOTS if stage.each else SAMPLE
+            teams = TEAMS.get(key, teams)
             programs.append(TeamProgram(key, (b, w), copies, lanes, teams, constants))
     sizes = len(copies.records), len(copies.kept), copies.lane, copies.team
     what = tuple(x if stages.is_kernel(found[x]) else x.symbol for x in found)
-    key = "stages", type(on), getattr(on, "device", 0), *sizes, *constants.items(), what
+    code = tuple(x.tobytes() for x in aligned.values())
+    key = "stages", type(on), getattr(on, "device", 0), *sizes, *constants.items(), what, code
     starts = remember(model, key, lambda: launchers(programs, on))
     return dict(zip(found, starts, strict=True))
 

@@ -351,6 +351,11 @@ out:
 }}
 """
 
+ASSUME = "declare void @llvm.assume(i1)"
+CALL_ALIGNED = """  call void @llvm.assume(i1 true) [ "align"(ptr %place{k}, i64 16) ]
+"""
+"""Numbers of such an array can be written two at a time."""
+
 _MEMSET = re.compile(
     r"call void @llvm\.memset\.p0\.i64\(ptr [^%]*(%[\w.]+), i8 0, i64 ([%\w.]+), i1 false\)"
 )

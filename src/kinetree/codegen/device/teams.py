@@ -27,6 +27,8 @@ from kinetree.codegen.device.interleaved import symbol
 from kinetree.codegen.device.library import library_text
 from kinetree.codegen.device.running import Gpu, object_code
 from kinetree.codegen.device.team_texts import (
+    ASSUME,
+    CALL_ALIGNED,
     CALL_ARRAY,
     CALL_PARAMETERS,
     CALLS,
@@ -193,9 +195,16 @@ class TeamProgram:
 
 @dataclass(frozen=True)
 class CallProgram:
-    """Kernels that do not wait for each other; a thread calls each for one turn of an item."""
+    """Kernels that do not wait for each other; a thread calls each for one turn of an item.
+
+    Args:
+        kernels: their code.
+        aligned: for each array of each kernel, whether it begins at a multiple of 16 bytes in every
+            turn.
+    """
 
     kernels: tuple[KernelCode, ...]
+    aligned: tuple[bool, ...]
     registers = MOST_REGISTERS
 
     def texts(self, entry: str, **more: Any) -> list[str]:
@@ -203,7 +212,11 @@ class CallProgram:
         own, at, units = [], 0, {}
         for n, k in enumerate(self.kernels):
             places = range(at, at + 2 * k.arguments, 2)
-            frame = [CALL_ARRAY.format(k=a, first=p, second=p + 1) for a, p in enumerate(places)]
+            frame = [
+                CALL_ARRAY.format(k=a, first=p, second=p + 1)
+                + CALL_ALIGNED.format(k=a) * self.aligned[p // 2]
+                for a, p in enumerate(places)
+            ]
             sizes = {"arrays": k.arguments, "room": k.workspace + 1, "frame": "".join(frame)}
             own.append(CALLS.format(n=n, kernel=k.symbol, given=CALL_PARAMETERS, **sizes))
             at += 2 * k.arguments
@@ -217,7 +230,7 @@ class CallProgram:
         joined = "\n".join(f"{x}{end}" for x, end in zip(calls, ends, strict=True))
         entry = entry.format(given=CALL_PARAMETERS, calls=joined, **more)
         texts = [u.write().replace(", !invariant.load !0", "") for u in units.values()]
-        return ["\n".join([*own, entry]), library_text(), *(_inline(x) for x in texts)]
+        return ["\n".join([ASSUME, *own, entry]), library_text(), *(_inline(x) for x in texts)]
 
     def device_texts(self) -> list[str]:
         """LLVM IR of all kernels with the entry point of a GPU kernel."""

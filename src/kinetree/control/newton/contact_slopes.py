@@ -19,7 +19,6 @@ from kinetree.control.newton.stance import (
     find_arm,
     find_motions,
     find_point_force,
-    find_rows,
     pad,
     solve_rows,
     spread_force,
@@ -46,17 +45,15 @@ def contact_slopes(b: Batch, w: WorkerArrays):
 
 @procedure
 def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Rows of contacts where something touches down, and derivatives of their velocities."""
+    """Derivatives of the velocities of contacts, and of impulses, where something touches down."""
     s, c = w.stance, b.contacts
     for e, i in lanes(end - first, c.count):
         k = first + e
-        if count_landings(c, k) > 0:
-            if c.active[k * c.count + i] == 1:
-                for j in range(b.nv):
-                    s.room[j] = 0.0
-                find_motions(b, c, s, k, i, s.room)
-                speed_rows(b, c, s, k, i)
-            find_rows(b, c, s, k, i)
+        if count_landings(c, k) > 0 and c.active[k * c.count + i] == 1:
+            for j in range(b.nv):
+                s.room[j] = 0.0
+            find_motions(b, c, s, k, i, s.room)
+            speed_rows(b, c, s, k, i)
     for e in lanes(end - first):
         if count_landings(c, first + e) > 0:
             force_rows(b, c, s, first + e, s.impulse)
@@ -72,14 +69,13 @@ def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Rows of contacts with derivatives, those of what forces do, and blocks of moves."""
+    """Derivatives of accelerations of contacts and of what forces do, and blocks of moves."""
     s, c = w.stance, b.contacts
     for e, i in lanes(end - first, c.count):
         k = first + e
         if c.active[k * c.count + i] == 1:
             find_motions(b, c, s, k, i, view(w.now.qdd, k * b.nv))
             contact_rows(b, c, s, k, i)
-        find_rows(b, c, s, k, i)
     for e in lanes(end - first):
         k = first + e
         force_rows(b, c, s, k, s.f)
