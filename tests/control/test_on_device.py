@@ -9,6 +9,7 @@ from kinetree.codegen.device.running import Processor
 from kinetree.codegen.machine_code import compiling
 from kinetree.control import MPC, QuadraticCost, mpc, on_device, optimization, problem, tiles, trot
 from kinetree.control.newton import columns, stages
+from kinetree.control.newton.direction import find_knot_steps_in_team
 from kinetree.errors import ModelError, ShapeError
 
 RNG = np.random.default_rng()
@@ -320,3 +321,24 @@ def test_tiles_that_lanes_take_are_products_and_factors(rows):
         expected = X.copy()
         expected[:rows, 3] = np.linalg.solve(matrix, X[:rows, 3])
         assert np.abs(found - expected).max() <= 1e-12
+
+
+@pytest.mark.parametrize(("problem_of", "lanes"), [(quadruped, 64), (arm, 7)])
+def test_tiles_of_a_knot_stay_with_the_lanes_of_a_team(on_gpu, monkeypatch, problem_of, lanes):
+    """Riccati's recursion in the memory of a team finds the plans of the CPU."""
+    monkeypatch.setattr(HERE, "lanes", lanes, raising=False)
+    m, given = problem_of(steps=3)
+    q, qd = starts(m, m.posture("home").q if m.postures else m.neutral(), 2)
+    seen, old = set(), on_device.IterationsOnDevice._launch
+
+    def launch(self, sequence, wanted):
+        seen.update(x.what for x in sequence if not stages.is_kernel(x))
+        old(self, sequence, wanted)
+
+    monkeypatch.setattr(on_device.IterationsOnDevice, "_launch", launch)
+    given |= {"second_order": False}
+    found = kt.control.optimize(m, q, qd, iterations=2, **given)
+    on_gpu.undo()
+    expected = kt.control.optimize(m, q, qd, iterations=2, **given)
+    assert find_knot_steps_in_team in seen
+    assert_same(expected, found, 1e-9 if problem_of is quadruped else 1e-7)  # goals magnify

@@ -65,7 +65,9 @@ class IterationsOnDevice(Iterations):
     def __init__(self, problem: Any, shooting: Shooting, most: int, on: Any):
         self.problem, self.shooting, self.on, self.xp = problem, shooting, on, on.xp
         self.batch = b = batch_of_problem(problem, shooting, most, 1)
-        b.lanes = KNOTS[0] if isinstance(on, Gpu) else getattr(on, "lanes", 1)
+        b.lanes, b.team = KNOTS[0], SAMPLE[0]
+        if not isinstance(on, Gpu):
+            b.lanes = b.team = getattr(on, "lanes", 1)
         self._work = w = work_of(shooting, b)
         self._copies = c = _copies(b, w)
         self._is_shared = c.of_team != frozenset()

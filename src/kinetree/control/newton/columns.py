@@ -12,6 +12,12 @@ systems in tiles, for a core and for robots with more columns.
 import math
 
 from kinetree.codegen.procedures import lanes, local, procedure, unroll, view
+from kinetree.control.lane_columns import (
+    eliminate,
+    has_right_signs,
+    solve_backward,
+    solve_forward,
+)
 from kinetree.control.newton.contact_slopes import cone_rows
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
@@ -41,55 +47,6 @@ def fill_column(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float
     else:
         for i in unroll(nv + c.rows):
             x[i] = s.right[i]
-
-
-@procedure(inline=True)
-def eliminate(L: "float[:]", n: int, columns: int, x: "float[32]"):
-    """Factors ``L D Lᵀ`` of a matrix from its columns; inverse pivots are on the diagonal of ``L``.
-
-    Row ``k`` of ``L`` has column ``k`` of the factor. Further columns become ``L⁻¹`` times them.
-    """
-    for k in unroll(n):
-        row = view(L, k * n)
-        for j in lanes(columns):
-            if j == k:
-                inverse = 1.0 / x[k]
-                row[k] = inverse
-                for i in unroll(k + 1, n):
-                    row[i] = inverse * x[i]
-        for j in lanes(columns):
-            if j > k:
-                for i in unroll(k + 1, n):
-                    x[i] -= row[i] * x[k]
-
-
-@procedure(inline=True)
-def solve_forward(L: "float[:]", n: int, x: "float[32]"):
-    """``L⁻¹ x``."""
-    for k in unroll(n):
-        for i in unroll(k + 1, n):
-            x[i] -= L[k * n + i] * x[k]
-
-
-@procedure(inline=True)
-def solve_backward(L: "float[:]", n: int, x: "float[32]"):
-    """``L⁻ᵀ D⁻¹ x``."""
-    for k in unroll(n):
-        x[k] *= L[k * n + k]
-    for e in unroll(n):
-        i = n - 1 - e
-        for k in unroll(i):
-            x[k] -= L[k * n + i] * x[i]
-
-
-@procedure(inline=True)
-def has_right_signs(L: "float[:]", n: int, nv: int) -> bool:
-    """Whether pivots of velocities are positive, and those of contacts negative."""
-    wrong = 0
-    for k in range(n):
-        pivot = L[k * n + k] if k < nv else -L[k * n + k]
-        wrong += 0 if 0.0 < pivot < math.inf else 1
-    return wrong == 0
 
 
 @procedure

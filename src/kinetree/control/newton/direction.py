@@ -6,6 +6,7 @@ from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, pro
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy
 from kinetree.control.riccati import Horizon, along, solve_horizon
+from kinetree.control.riccati_team import solve_horizon_in_team
 from kinetree.control.tiles import add_transposed, product, square_form, subtract_square_tiles
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
@@ -197,20 +198,33 @@ def find_knot_steps(b: Batch, w: WorkerArrays):
 
     Second derivatives of steps are used as far as they leave the problem convex.
     """
-    ends, failed = b.steps + 1, 1
+    failed = 1
     for t in range(4):
         if t > 0 and b.exact == 1:
-            mix(b, w, PARTS[t], 0, ends)
-            fill_squares(b, w, 0, ends)
+            mix(b, w, PARTS[t], 0, b.steps + 1)
+            fill_squares(b, w, 0, b.steps + 1)
         if (t == 0 or b.exact == 1) and solve_horizon(w.horizon) == 0:
-            total = 0.0
-            for i in lanes(ends * b.size):
-                total += 0.0 * w.dz[i]
-            failed = 0 if isfinite(lane_sum(total)) else 1
+            failed = 0
             break
-    w.search.failed = failed
-    if failed == 1:
-        for i in lanes(ends * b.size):
+    keep_knot_steps(b, w, failed)
+
+
+@procedure
+def find_knot_steps_in_team(b: Batch, w: WorkerArrays):
+    """``find_knot_steps`` without second derivatives, in the memory of a team."""
+    keep_knot_steps(b, w, solve_horizon_in_team(w.horizon))
+
+
+@procedure
+def keep_knot_steps(b: Batch, w: WorkerArrays, failed: int):
+    """Keep the feedback of steps that are finite; where it has failed there are no steps."""
+    count, total = (b.steps + 1) * b.size, 0.0
+    if failed == 0:
+        for i in lanes(count):
+            total += 0.0 * w.dz[i]
+    w.search.failed = 0 if failed == 0 and isfinite(lane_sum(total)) else 1
+    if w.search.failed == 1:
+        for i in lanes(count):
             w.dz[i] = 0.0
     else:
         copy(w.kept, w.K, b.steps * b.m * b.n)

@@ -18,6 +18,7 @@ from kinetree.control.newton.stances import (
     stance_of,
 )
 from kinetree.control.riccati import Horizon, panel_of, room_of
+from kinetree.control.riccati_team import has_room, team_panel_of
 from kinetree.control.shooting import Shooting
 from kinetree.control.tiles import pad_to_eight
 from kinetree.model.define import kernel_of
@@ -229,7 +230,7 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     now, tried = knots_of(b), knots_of(b)
     factors = sizes_of_factors(b)  # in the same memory as rows, which are needed at other times
     rows = 2 * b.nc * pad_to_eight(size + 1)
-    columns, panel = sizes_of_columns(b), panel_of(n, m, slope)
+    columns, panel = sizes_of_columns(b), panel_of_worker(b, slope)
     together = panel if 8 * panel <= PANEL else 0
     bench = np.zeros(max(rows, together, sum(factors.values()), sum(columns.values())))
     arrays["acting"] = bench[:rows]
@@ -252,6 +253,17 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     )
     work.loops = tied.loops
     return work
+
+
+def panel_of_worker(b: Batch, slope: float) -> int:
+    """Numbers of the matrices of a step of the horizon."""
+    of_team = team_panel_of(b.n, b.m, b.contacts.turns) if has_teams(b, slope) else 0
+    return max(panel_of(b.n, b.m, slope), of_team)
+
+
+def has_teams(b: Batch, slope: float) -> bool:
+    """Whether teams have lanes enough for tiles of the linear-quadratic problem."""
+    return slope != 0.0 and b.exact == 0 and has_room(b.n, b.m, b.team)
 
 
 PANEL = 25_000

@@ -27,7 +27,7 @@ class Batch:
         exact: 1 where second derivatives of steps are used.
         outside: 1 where steps and their derivatives come from Python.
         warm: 1 where multipliers are given.
-        lanes: of a team that has a knot, 1 for a core.
+        lanes, team: lanes of a team that has knots, 1 for a core; of one that has a problem, or 0.
         most: iterations;  tolerance: of all errors;  h: length of a step.
         lax: violation up to which what has used up its iterations is not examined again, else 0.
         columns: of what is held, by control;  index, sign, value, position: of bounds.
@@ -59,6 +59,7 @@ class Batch:
     exact: int
     outside: int
     lanes: int
+    team: int
     warm: int
     most: int
     tolerance: float

@@ -39,7 +39,13 @@ from kinetree.control.newton.contact_slopes import (
     slopes_of_impacts,
     slopes_of_steps,
 )
-from kinetree.control.newton.direction import find_knot_steps, follow_knots, prepare_knots
+from kinetree.control.newton.direction import (
+    find_knot_steps,
+    find_knot_steps_in_team,
+    follow_knots,
+    prepare_knots,
+)
+from kinetree.control.newton.making import has_teams
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.search import (
     begin_motion,
@@ -290,7 +296,7 @@ def direction(b: Batch, w: WorkerArrays) -> Launches:
         if s.ending:
             yield Launch(s.end_curve, 1, 0, 1)
     yield Launch(prepare_knots, FEW, 0, T + 1)
-    yield Launch(find_knot_steps)
+    yield Launch(find_knot_steps_in_team if has_teams(b, w.horizon.h) else find_knot_steps)
     yield Launch(follow_knots, FEW, 0, T + 1)
     yield Launch(choose_way)
 
