@@ -15,6 +15,7 @@ from kinetree.control.newton.values import evaluate, take_steps
 from kinetree.control.phases import timetable
 from kinetree.control.problem import TrajectoryProblem
 from kinetree.control.shooting import Shooting
+from kinetree.control.starts import as_guess
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.simulation.rollouts.rollout import run_of
 
@@ -402,3 +403,23 @@ def test_plans_with_slightly_violated_cones_are_followed():
         assert _are_wrong(SimpleNamespace(**given, violation=np.array(violation))) == wrong
     given |= {"forces": None, "violation": np.array(0.1)}
     assert _are_wrong(SimpleNamespace(**given))
+
+
+def test_few_iterations_from_a_plan_nearby_take_whole_steps(quadruped):
+    """Friction cones bend: a line search along the merit function would go a few per cent."""
+    m, rng = quadruped, np.random.default_rng(7)
+    start, goal = m.posture("home").q, m.posture("home").q.copy()
+    goal[0] += 0.1
+    weights = np.r_[np.full(6, 100.0), np.full(m.nv - 6, 10.0)]
+    given = {
+        "steps": 24, "dt": 0.02, "actuated": m.joint_names[1:], "friction": None, **FREE,
+        "phases": trot(FEET, swing=0.2, stand=0.04, lift=0.06, ground=0.02),
+        "running": QuadraticCost(q=goal, position=weights, velocity=0.1, effort=1e-2),
+    }  # fmt: skip
+    guess = as_guess(optimize(m, start, tolerance=1e-5, **given))
+    change = rng.uniform(-0.03, 0.03, (2, 4, m.nv))
+    near = m.integrate(np.tile(start, (4, 1)), change[0]), change[1]
+    costs = [
+        optimize(m, *near, guess=guess, tolerance=1e-9, iterations=k, **given).cost for k in (3, 40)
+    ]
+    assert np.abs(costs[0] / costs[1] - 1).max() < 3e-4

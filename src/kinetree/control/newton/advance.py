@@ -55,7 +55,7 @@ def load(b: Batch, w: WorkerArrays, sample: int):
         w.kept[i] = 0.0
     w.search.sample = s
     w.search.damping = w.search.penalty = 0.0
-    w.search.halted = w.search.accepted = 0
+    w.search.halted = w.search.accepted = w.search.bold = 0
     w.search.wanted = BEGIN
     w.search.count = b.count[s] = b.converged[s] = 0
 

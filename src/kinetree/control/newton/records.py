@@ -200,6 +200,7 @@ class Search:
             dual: how much of slacks stays, how far they and multipliers may go.
         failed, accepted: whether there is no direction; whether a trial was taken.
         fresh: 1 where what steps with contacts computed is of the present knots.
+        bold: whole steps in a row that the merit function would not have allowed.
     """
 
     sample: int
@@ -222,6 +223,7 @@ class Search:
     accepted: int
     halted: int
     fresh: int
+    bold: int
 
 
 @record

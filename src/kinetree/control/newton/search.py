@@ -17,6 +17,7 @@ from kinetree.control.newton.values import (
 TRIALS = 12  # halvings of a step before its matrices are damped instead
 SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
 MOST = 1e-3  # damping because of short steps
+BOLD = 3  # whole steps in a row that the merit function does not judge, from known multipliers
 FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which a sample is given up
 
 
@@ -115,14 +116,26 @@ def try_slacks(b: Batch, w: WorkerArrays):
 
 @procedure
 def judge_trial(b: Batch, w: WorkerArrays) -> bool:
-    """Whether the merit function has fallen enough; the step is halved otherwise."""
+    """Whether the merit function has fallen enough; the step is halved otherwise.
+
+    From multipliers of a solution nearby, whole steps are taken for some iterations: the errors
+    that these leave are of second order, and the next step takes them off. The merit function
+    would allow only short ones (Maratos), and a plan with few iterations would stay where it was.
+    """
     try_slacks(b, w)
     merit = find_merit(b, w.tried, w.search.mu)
     new = merit + w.search.penalty * w.tried.sums[ERRORS]
+    whole = w.search.trials == 0
     if new <= w.search.merit - 1e-4 * w.search.alpha * w.search.fall + 1e-12 * (
         1.0 + abs(w.search.merit)
     ):
         w.search.accepted = 1
+        if whole:
+            w.search.bold = 0
+        return True
+    if whole and b.warm == 1 and b.touching == 0 and w.search.bold < BOLD and isfinite(new):
+        w.search.accepted = 1
+        w.search.bold += 1
         return True
     w.search.alpha *= 0.5
     w.search.trials += 1
