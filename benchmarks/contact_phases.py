@@ -13,8 +13,10 @@ other limits. Both start from the forces that hold the start, one thread each, p
 optimised before.
 
 Our motion is put into Crocoddyl's problem: no gaps, and the same cost. Times are those until the
-cost is within 1e-3 of the least that either finds. Then a plan is made from a motion that is nearly
-right, with one iteration, as in predictive control.
+cost is within 1e-3 of the least that either finds. Then a batch of 256 such problems with other
+starts is solved on one thread, and Crocoddyl solves the first 32 of them, one after the other: with
+as many iterations on either side as bring 30 of these 32 to within 1e-3 of the least. Then a plan
+is made from a motion that is nearly right, with one iteration, as in predictive control.
 
 Crocoddyl 3.2.1 was built with Pinocchio 4.0: with 4.1, where memory is laid out differently, it
 computes something else or crashes.
@@ -40,6 +42,7 @@ at_full_speed()
 
 REPEATS = 3 if "--quick" in sys.argv else 7
 MANY = 1024  # plans in a batch
+BATCH, SOME, ENOUGH, OFF = 256, 32, 30, 0.02  # starts, of both, that must be near; rad, m, m/s
 DT, STEPS, NEAR = 0.02, 50, 1e-3
 SPEED, EFFORT, ROOT, POSTURE = 0.1, 1e-2, 100.0, 10.0  # weights of costs
 CONE = 1e3  # weight of Crocoddyl's friction cones
@@ -67,12 +70,13 @@ class Case:
         self.weights = np.r_[np.full(6, ROOT), np.full(m.nv - 6, POSTURE)]
 
 
-def ours(case):
-    """A function of the number of iterations: cost, largest gap, motion."""
+def ours(case, q=None, qd=None):
+    """A function of the number of iterations: cost, largest gap, motion; from home by default."""
+    q = case.start if q is None else q
 
     def solve(iterations=100, tolerance=1e-5, **more):
         return kt.control.optimize(
-            case.model, case.start, steps=STEPS, dt=DT, phases=case.schedule, **FREE,
+            case.model, q, qd, steps=STEPS, dt=DT, phases=case.schedule, **FREE,
             actuated=case.model.joint_names[1:], friction=None, tolerance=tolerance,
             running=QuadraticCost(
                 q=case.goal, position=case.weights, velocity=SPEED, effort=EFFORT
@@ -249,6 +253,15 @@ class Peer:
         solver.solve(*guess, iterations, False)
         return solver
 
+    def solve_in_turn(self, q, qd, iterations, us):
+        """Costs from several starts, one after the other."""
+        costs = []
+        for at in map(self.to_state, q, qd):
+            self.problem.x0 = at
+            costs.append(self.solve(iterations, ([at] * (len(us) + 1), us)).cost)
+        self.problem.x0 = self.start
+        return np.array(costs)
+
 
 def compare(case, peer):
     """Cost of our motion in Crocoddyl's problem, its largest gap, and its parts from cones."""
@@ -303,7 +316,41 @@ def row(name):
         f"{np.median(tb / ta):.1f} times (from {(tb / ta).min():.1f} to {(tb / ta).max():.1f})",
         flush=True,
     )
+    solve_many(case, peer, a, b, guess[1])
     predict(case, peer, found)
+
+
+def solve_many(case, peer, a, b, us):
+    """A batch of starts beside Crocoddyl from some of them; ``a``, ``b``: iterations from home."""
+    m, rng = case.model, np.random.default_rng(5)
+    q = m.integrate(np.tile(case.start, (BATCH, 1)), rng.uniform(-OFF, OFF, (BATCH, m.nv)))
+    qd = rng.uniform(-OFF, OFF, (BATCH, m.nv))
+    mine = ours(case, q[:SOME], qd[:SOME])
+    least = np.minimum(mine().cost, peer.solve_in_turn(q[:SOME], qd[:SOME], 200, us))
+
+    def are_near(costs):
+        return (costs <= least * (1 + NEAR)).sum() >= ENOUGH
+
+    while not are_near(mine(a).cost):
+        a += 1
+    while not are_near(peer.solve_in_turn(q[:SOME], qd[:SOME], b, us)):
+        b += 1
+    many, times = ours(case, q, qd), [[], []]
+    for _ in range(3):
+        before = time.process_time()
+        many(a)
+        times[0].append((time.process_time() - before) / BATCH)
+        before = time.process_time()
+        peer.solve_in_turn(q[:SOME], qd[:SOME], b, us)
+        times[1].append((time.process_time() - before) / SOME)
+    each, other = 1e3 * np.array(times)
+    print(
+        f"    a batch of {BATCH} starts, {ENOUGH} of {SOME} to within {NEAR:g}: kinetree {a} "
+        f"iterations, {each.min():.1f} ms each (median {np.median(each):.1f}); Crocoddyl {b}, "
+        f"{other.min():.1f} ({np.median(other):.1f}): {np.median(other / each):.1f} times (from "
+        f"{(other / each).min():.1f} to {(other / each).max():.1f})",
+        flush=True,
+    )
 
 
 def predict(case, peer, found):
