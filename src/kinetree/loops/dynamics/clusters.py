@@ -59,7 +59,7 @@ class Renumbered(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """The minimal loop clusters of a model, in the order of their first loops."""
+    """Minimal loop clusters of a model, ordered by their first loops (RBDA §8.9)."""
     found: list[tuple[list, set, list]] = []  # names, joints, rows
     for one in _constraints(model):
         coupled = [c for c in found if c[1] & one[1]] + [one]
@@ -74,7 +74,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 
 
 def _constraints(model):
-    """Name, joints and rows of every loop; names and rows as lists.
+    """Name, joints and constraint rows of every loop and coupling of a model, one by one.
 
     What a joint that follows others does is up to its leaders, which belong here, too. A constraint
     of one's own may depend on every joint.
@@ -91,13 +91,13 @@ def _constraints(model):
 
 
 def _variables(model, joints):
-    """Velocity variables of some joints."""
+    """Indices of the velocity variables of some joints."""
     at = [model.v_slice[j] for j in sorted(joints)]
     return np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)])
 
 
 def renumber(model: Model) -> Renumbered:
-    """Number the joints of each cluster consecutively, parents still before their children.
+    """Copy of a model with each cluster's joints numbered consecutively, parents first.
 
     The blocks of ``K`` are then along its diagonal, apart from gaps for joints in no loop; those of
     ``G`` too, with unit matrices in the gaps. Clusters that a coupling forms from separate branches
@@ -121,7 +121,7 @@ def renumber(model: Model) -> Renumbered:
 
 
 def _in_order(model, order):
-    """The model with its bodies in another order, and where its variables went."""
+    """Copy of a model with its bodies in another order, and the new places of its variables."""
     number = {old: new for new, old in enumerate(order)}
     same = [Plucker.identity()] * len(order)
     bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]
@@ -154,16 +154,16 @@ class ClusterBlock(NamedTuple):
     """Number of its independent constraints."""
 
     def across(self, H):
-        """``H_ai G_i``, of the columns of ``H`` that belong to the block."""
+        """Product ``H_ai G_i`` of the block's columns of ``H`` with its basis."""
         return H[:, self.columns] if self.G is None else H[:, self.columns] @ self.G
 
     def along(self, x):
-        """``G_iᵀ x_i``, of the rows of a vector or matrix that belong to the block."""
+        """Product ``G_iᵀ x_i`` of the block's basis with its rows of a vector or matrix."""
         return x[self.columns] if self.G is None else self.G.T @ x[self.columns]
 
 
 def _blocks(instant: ConstrainedEquations) -> list[ClusterBlock]:
-    """The blocks of ``G`` and ``g``, cluster by cluster; last, the variables in no cluster."""
+    """Blocks of ``G`` and ``g`` of all clusters, the last for variables in no cluster."""
     model, K, k, units = instant.model, instant.K, instant.k, instant.units
     found = []
     for c in clusters(model):
@@ -180,7 +180,7 @@ def _blocks(instant: ConstrainedEquations) -> list[ClusterBlock]:
 
 @on_host
 def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
-    """``G`` and ``g`` of ``qdd = G ydd + g``, cluster by cluster — RBDA §8.9.
+    """Block-structured ``G`` and ``g`` of ``qdd = G ydd + g`` by clusters (RBDA §8.9).
 
     Variables in no cluster are independent, and ``G`` is zero between clusters.
 
@@ -204,7 +204,7 @@ def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
 
 
 def solve_by_clusters(instant: ConstrainedEquations) -> Accelerations:
-    """The null-space method with a block of ``G`` for each cluster — RBDA (8.46), §8.9.
+    """Accelerations and loop forces by the null-space method with clusters (RBDA 8.46, §8.9).
 
     ``GᵀHG`` has the blocks ``G_iᵀ H_ij G_j``: none where clusters are on different branches.
     """

@@ -46,22 +46,22 @@ class Actuation:
 
     @property
     def underactuated(self) -> bool | np.ndarray:
-        """Whether some motions cannot be driven."""
+        """Whether some motions that the loops allow cannot be driven."""
         return self.rank < self.mobility
 
     @property
     def redundant(self) -> bool | np.ndarray:
-        """Whether some actuator forces move nothing."""
+        """Whether some combinations of actuator forces produce no motion."""
         return self.rank < self.freedoms
 
     @property
     def proper(self) -> bool | np.ndarray:
-        """Whether every motion is driven, by exactly one set of forces."""
+        """Whether every motion is driven by exactly one set of actuator forces."""
         return (self.rank == self.mobility) & (self.rank == self.freedoms)
 
     @property
     def kind(self) -> str | np.ndarray:
-        """``"proper"``, ``"underactuated"``, ``"redundant"`` or ``"underactuated and redundant"``.
+        """Kind of actuation: "proper", "underactuated", "redundant", or both of the latter.
 
         An array of words for a batch.
         """
@@ -115,7 +115,7 @@ def inverse_dynamics(
     f_ext: ArrayLike | dict | None = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
 ) -> ActuatorForces:
-    """Forces of actuated joints that produce the acceleration ``qdd``.
+    """Forces of the actuated joints that produce the acceleration ``qdd``, with loops closed.
 
     Args:
         model: the mechanism, with loops, couplings, or neither.
@@ -179,7 +179,7 @@ def actuation(
     *,
     tolerance: float | None = None,
 ) -> Actuation:
-    """How the mechanism is actuated at ``q``.
+    """``Actuation`` of the mechanism at ``q``: rank of the drives and mobility.
 
     Args:
         model: the mechanism, with or without loops and couplings.
@@ -206,7 +206,7 @@ def actuation(
 
 
 def bounds_of(freedoms, given):
-    """Smallest and largest force of every actuated freedom, (p,) each; None for no bounds.
+    """Lower and upper force bounds of all actuated freedoms, (p,) each; None for none.
 
     Args:
         freedoms: the ``Actuated`` degrees of freedom.
@@ -242,7 +242,7 @@ def bounds_of(freedoms, given):
 
 
 def weights_of(freedoms, given):
-    """Weight of every actuated freedom's squared force, (p,); 1 where nothing is given."""
+    """Weights of the squared forces of all actuated freedoms, (p,), 1 by default."""
     weights = np.ones(freedoms.count)
     for name, x in (given or {}).items():
         at = _slice(freedoms, name, "weights")
@@ -253,7 +253,7 @@ def weights_of(freedoms, given):
 
 
 def _of_model(model, name):
-    """Bounds by limits and actuators of a joint."""
+    """Lower and upper force bounds of a joint from its effort limits and actuators."""
     if name in model.loop_names:
         part = model.loops[model.loop_names.index(name)]
     else:
@@ -273,13 +273,13 @@ def _of_model(model, name):
 
 
 def _slice(freedoms, name, what):
-    """Entries of an actuated joint; an error if it is not one."""
+    """Slice of an actuated joint's freedoms; UnknownNameError if it is not actuated."""
     require_known(name, freedoms.slices, f"{what}: joint {name!r} is not actuated")
     return freedoms.slices[name]
 
 
 def _require_size(x, at, what):
-    """One number, or as many as a joint has variables; else a ShapeError."""
+    """``x`` as an array: one number, or one per joint variable; else ShapeError."""
     x, n = np.asarray(x, dtype=float), at.stop - at.start
     if x.shape not in ((), (n,)) or np.any(np.isnan(x)):
         raise ShapeError(f"{what} must be one number or {n}, got {x}")

@@ -36,20 +36,20 @@ _ZERO = 1e-9  # of vectors of unit length: what counts as no part in them
 
 
 def idle_forces(instant: ConstrainedEquations):
-    """Columns that span the null space of ``Kᵀ``, orthonormal in pure numbers, (nc, nc - r)."""
+    """Orthonormal basis of the scaled null space of ``Kᵀ``: loop forces without effect."""
     U = np.linalg.svd(instant.units.apply(instant.K))[0]
     return U[:, instant.rank :]
 
 
 def smallest(instant: ConstrainedEquations, lam):
-    """``lam`` without the part that moves nothing; forces count as moments over a length."""
+    """Loop forces ``lam`` without their part that has no effect, in scaled units."""
     rows, idle = instant.units.rows, idle_forces(instant)
     pure = lam / rows
     return rows * (pure - idle @ (idle.T @ pure))
 
 
 def uniqueness(instant: ConstrainedEquations):
-    """Mask of the entries of ``lam`` that are unique, (nc,)."""
+    """Mask (nc,) of the loop forces that are uniquely determined."""
     if instant.chosen_rows is None:
         return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
     K, _, units = instant.counting
@@ -58,7 +58,7 @@ def uniqueness(instant: ConstrainedEquations):
 
 
 def loop_forces(instant: ConstrainedEquations, lam, loop_tau):
-    """A ``LoopForce`` for every loop joint, by name.
+    """``LoopForce`` of every loop joint by name, from constraint forces.
 
     Args:
         instant: the equations.

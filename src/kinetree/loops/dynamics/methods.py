@@ -67,32 +67,32 @@ class ConstrainedEquations:
 
     @cached_property
     def force(self):
-        """``tau - C``, active loop forces included, (nv,)."""
+        """Joint forces minus bias forces, ``tau - C``, with active loop forces, (nv,)."""
         return self.tau - rnea.bias_force(self.model, self.q, self.qd, self.f_ext)
 
     @property
     def system(self):
-        """The spanning tree as an ``SubsystemEquation``."""
+        """Equation of motion of the spanning tree as a ``SubsystemEquation``."""
         return SubsystemEquation(self.H, np.zeros_like(self.tau), self.force)
 
     @cached_property
     def constraint(self):
-        """Loops and couplings, with their stabilisation."""
+        """Constraint equations of loops and couplings, with stabilisation."""
         return joint_space.constraint(self.model, self.q, self.qd, stabilization=self.stabilization)
 
     @property
     def K(self):
-        """Constraint matrix, (nc, nv)."""
+        """Constraint matrix of loops and couplings, (nc, nv)."""
         return self.constraint.implicit.K
 
     @property
     def k(self):
-        """``k + k_stab``, (nc,)."""
+        """Right side ``k + k_stab`` of the constraint equations, (nc,)."""
         return self.constraint.implicit.k
 
     @cached_property
     def units(self):
-        """Units in which ``K`` consists of pure numbers."""
+        """``Scaling`` that makes the constraint matrix dimensionless."""
         return scaling(self.model)
 
     @cached_property
@@ -106,20 +106,20 @@ class ConstrainedEquations:
 
     @cached_property
     def rows(self):
-        """Numbers of the constraints that count, where others are nearly redundant; else None."""
+        """Numbers of the constraints kept when others are nearly redundant; None for all."""
         if self.chosen_rows is not None:
             return self.chosen_rows
         return kept_rows(self.model, self.K) if self.known_rank is None else None
 
     @cached_property
     def counting(self) -> "Counting":
-        """The constraints without those that are nearly redundant."""
+        """Constraint equations without the nearly redundant ones."""
         if self.rows is None:
             return Counting(self.K, self.k, self.units)
         return Counting(self.K[self.rows], self.k[self.rows], self.units.part(self.rows))
 
     def forces(self, lam):
-        """Forces of all constraints from those of ``counting``, (nc,)."""
+        """Constraint forces (nc,) of all rows from those of the kept rows."""
         return expand_forces(lam, self.rows, len(self.K))
 
 
@@ -158,7 +158,7 @@ class NullSpace(NamedTuple):
 
 
 def pivots(K, k, rank, units: Scaling, candidates=None) -> Pivots:
-    """Eliminate ``rank`` variables; zero columns, those of joints in no loop, are not touched.
+    """Pivot rows, columns and eliminated matrix of Gaussian elimination of ``K`` with pivoting.
 
     Args:
         K: constraint matrix, (nc, nv).
@@ -189,7 +189,7 @@ def pivots(K, k, rank, units: Scaling, candidates=None) -> Pivots:
 
 
 def null_space(K, k, rank, units: Scaling, independent=None) -> NullSpace:
-    """``G`` and ``g`` of the constraints ``K qdd = k``.
+    """``NullSpace`` ``G``, ``g`` of the constraints ``K qdd = k``.
 
     Args:
         K: constraint matrix, (nc, nv).
@@ -212,7 +212,7 @@ def null_space(K, k, rank, units: Scaling, independent=None) -> NullSpace:
 
 
 def _others(n, rank, independent):
-    """Numbers of the dependent variables; an error if the count is wrong."""
+    """Numbers of the dependent variables; ShapeError if the independent ones are miscounted."""
     if len(independent) != n - rank:
         raise ShapeError(
             f"{n} variables under {rank} independent constraints have {n - rank} independent ones, "
@@ -222,7 +222,7 @@ def _others(n, rank, independent):
 
 
 def solve_null_space(instant: ConstrainedEquations, *, independent=None) -> Accelerations:
-    """``ydd = (GᵀHG)⁻¹ Gᵀ(tau - C - H g)`` and ``qdd = G ydd + g`` — RBDA (8.46).
+    """Accelerations by the null-space method ``(GᵀHG) ydd = Gᵀ(tau - C - H g)`` (RBDA 8.46).
 
     Args:
         instant: the equations.
@@ -244,7 +244,7 @@ def solve_null_space(instant: ConstrainedEquations, *, independent=None) -> Acce
 
 
 def smallest_forces(instant: ConstrainedEquations, tau_c):
-    """The smallest ``lam`` with ``Kᵀ lam = tau_c``, moments and forces times length alike."""
+    """Minimum-norm scaled constraint forces ``lam`` with ``Kᵀ lam = tau_c``."""
     every = Counting(instant.K, instant.k, instant.units)
     K, _, units = every if instant.chosen_rows is None else instant.counting
     U, s, Vt = np.linalg.svd(units.apply(K), full_matrices=False)

@@ -100,7 +100,7 @@ def solve(
     closure: "LoopClosure | None" = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
 ) -> ConstrainedMotion:
-    """Motion and loop forces under the joint forces ``tau``.
+    """Accelerations and loop forces under the joint forces ``tau``, by a choice of methods.
 
     Args:
         model: the mechanism, with loops or without.
@@ -148,7 +148,7 @@ def solve(
 
 
 def _state(model, q, qd, tau):
-    """Positions, velocities and joint forces of one sample, as arrays."""
+    """Positions, velocities and joint forces of one sample as float arrays, checked."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
     for what, x in (("q", q), ("qd", qd), ("tau", tau)):
@@ -161,7 +161,7 @@ def _state(model, q, qd, tau):
 
 
 def _forces(model, q, f_ext, loop_tau):
-    """Forces on the bodies, entry 0 unused, with those of the loop joints; None without any."""
+    """External forces by body plus those of loop joints; None without any."""
     forces = None
     if f_ext is not None:
         forces = [None, *(Force.from_array(f) for f in external_forces(model, f_ext))]
@@ -173,7 +173,7 @@ def _forces(model, q, f_ext, loop_tau):
 
 
 def _instant(model, state, forces, stabilization, rank):
-    """The instant, with checked options."""
+    """``ConstrainedEquations`` of a state, with checked options."""
     if rank is not None:
         rank = _checked_rank(model, rank)
     if stabilization is not None and not stabilization > 0:
@@ -185,7 +185,7 @@ def _instant(model, state, forces, stabilization, rank):
 
 
 def _with_rows(instant, rows):
-    """Instant with some rows alone, if they imply the others."""
+    """``ConstrainedEquations`` with only the given rows, if they imply all others."""
     count, model = len(instant.K), instant.model
     given = np.atleast_1d(np.asarray(rows))
     numbers = given.astype(int) if given.dtype.kind in "iu" else np.array([-1])
@@ -205,7 +205,7 @@ def _with_rows(instant, rows):
 
 
 def _by_loop(model, loop_tau):
-    """Joint forces of all loop joints in order, zero for the passive ones."""
+    """Joint force vectors of all loop joints in order, zero for passive ones."""
     loop_tau = {} if loop_tau is None else loop_tau
     names = [loop.name for loop in model.loops]
     for name in loop_tau:
@@ -224,7 +224,7 @@ def _by_loop(model, loop_tau):
 
 
 def _checked_rank(model, rank):
-    """A rank that a caller knows, if the model can have it."""
+    """Rank given by the caller; ShapeError if the model cannot have it."""
     rows = len(rows_of(model))
     if rank not in range(min(rows, model.nv) + 1):
         raise ShapeError(
@@ -235,7 +235,7 @@ def _checked_rank(model, rank):
 
 
 def _method(name, instant, independent, rank, rows, closure):
-    """Call a method by name with the options it takes; others raise an error."""
+    """Result of a solution method called by name with the options that it accepts."""
     given = {"independent": independent, "rank": rank, "rows": rows, "closure": closure}
     taken = {"null_space": ("independent", "rank", "rows"), "kkt": ("rank", "rows")}
     taken |= {"range_space": ("rank", "rows"), "articulated": ("rows",), "sparse": ("rows",)}
@@ -266,7 +266,7 @@ def _method(name, instant, independent, rank, rows, closure):
 
 
 def _columns(model, independent):
-    """Numbers of velocity variables, from names of joints or numbers."""
+    """Indices of velocity variables from joint names or numbers; None for None."""
     if independent is None:
         return None
     if not isinstance(independent, str) and all(

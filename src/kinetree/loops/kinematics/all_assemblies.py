@@ -42,7 +42,7 @@ def assemblies(
     tolerance: float = POSITION_TOLERANCE,
     seed: int = 0,
 ) -> np.ndarray:
-    """All assemblies that were found, (count, nq); the one nearest to ``q`` first.
+    """All assemblies (count, nq) found for held joints, the one nearest to ``q`` first.
 
     Args:
         model: the mechanism.
@@ -84,7 +84,7 @@ def assemblies(
 
 
 def _distinct(model, q, bodies):
-    """Configurations whose bodies are in different places."""
+    """Configurations without those that place all bodies like an earlier one."""
     if not len(q):
         return q
     places = np.array(poses(model, q))[:, bodies, :3, :]
@@ -100,7 +100,7 @@ def _distinct(model, q, bodies):
 
 
 def _require_isolated(model, q, free):
-    """Raise LoopError where assemblies can still move with the held joints as they are."""
+    """Raise LoopError if an assembly can move although the held joints are fixed."""
     if not len(q):
         return
     left = int(np.sum(free) - np.max(ranks(model, q, np.flatnonzero(free), tolerance=_SINGULAR)))
@@ -113,7 +113,7 @@ def _require_isolated(model, q, free):
 
 
 def _wrap_angles(model, reference, q):
-    """``q`` with angles within ±π of a reference and quaternions on its side."""
+    """Configurations with angles within ±π of a reference, quaternions on its side."""
     q = q.copy()
     for i in range(1, model.body_count + 1):
         joint, at = model.joint[i], model.q_slice[i]
@@ -132,7 +132,7 @@ _TOLERANCE = 1e-6  # a singular value this small, relative to the largest, is th
 
 
 def assemblies_nearby(model, q, seed=0):
-    """Assemblies about a tenth of a radian from ``q``, in random directions, (count, nq)."""
+    """Random assemblies about a tenth of a radian from ``q``, (count, nq)."""
     if not model.is_constrained:
         return q[None]
     free, rng = np.ones(model.nv, dtype=bool), np.random.default_rng(seed)
@@ -144,7 +144,7 @@ def assemblies_nearby(model, q, seed=0):
 def ranks(
     model, q, columns: Any = slice(None), *, tolerance: float | None = _TOLERANCE
 ) -> np.ndarray:
-    """Rank of some columns of ``K`` in every configuration (count, nq), (count,)."""
+    """Rank of some columns of the constraint matrix at every configuration, (count,)."""
     if not len(q):
         return np.zeros(0, dtype=int)
     units, K = scaling(model).part(columns=columns), velocity_matrix(model, q)[..., columns]

@@ -39,7 +39,7 @@ def assemble(
     iterations: int = 200,
     seed: int = 0,
 ) -> Array:
-    """A configuration near the guess ``q`` that closes all loops and obeys all couplings.
+    """Configuration near the guess ``q`` that closes all loops and obeys all couplings.
 
     Args:
         model: the mechanism.
@@ -81,34 +81,34 @@ def assemble(
 
 
 def _guess(model):
-    """Configuration to start from: the posture whose loops are closest to closed."""
+    """Initial configuration for assembly: neutral, or the posture with the smallest loop errors."""
     guesses = np.array([model.neutral(), *(posture.q for posture in model.postures)])
     gaps = np.linalg.norm(closing(model, guesses)[0], axis=1)
     return guesses[int(np.argmin(np.maximum(gaps, 1e-9)))]  # the first of the closed ones
 
 
 def scatter(model, q, spread, free, bounds, rng, count):
-    """Random configurations around one, (count, nq); each angle within ``± spread`` rad."""
+    """Random configurations (count, nq) around ``q``, angles within ±``spread`` [rad]."""
     step = rng.uniform(-spread, spread, (count, model.nv)) * scaling(model).columns * free
     q = space_of(model).move(np.tile(q, (count, 1)), step)
     return q if bounds is None else _within(model, q, bounds, free)
 
 
 def _within(model, q, bounds, free):
-    """Joints that are not held moved to the limits that they exceed."""
+    """Configurations with free joints clipped to their limits."""
     movable = np.zeros(model.nq, dtype=bool)
     movable[bounds.q_of_v[free & (bounds.q_of_v >= 0)]] = True
     return np.where(movable, np.clip(q, bounds.lower, bounds.upper), q)
 
 
 def _around(model, q, free, bounds, rng, options):
-    """Configurations scattered around one, nearer and farther."""
+    """Results of descents from configurations scattered around ``q``, near and far."""
     starts = [scatter(model, q, s, free, bounds, rng, _EACH) for s in _SPREADS]
     return descend(model, np.concatenate(starts), free=free, limits=bounds, **options)
 
 
 def is_assembled(model, found, tolerance, limits):
-    """Mask of the results of a descent that are closed, and within limits if required, (n,)."""
+    """Mask (n,) of descent results that are closed, and within limits if required."""
     good = found.error <= max(tolerance, smallest_error(model))
     if limits and any(loop.limits is not None for loop in model.loops):
         for lower, upper in limit_distances(model, found.q).values():
@@ -117,7 +117,7 @@ def is_assembled(model, found, tolerance, limits):
 
 
 def _failure(model, tried, sample, free, limits, options):
-    """The error for a guess from which no start closes the loops."""
+    """AssemblyError for a guess from which no start closes the loops."""
     best = tried.q[int(np.argmin(tried.error))]
     gaps = loop_gaps(model, best)
     part = max(gaps, key=lambda name: gaps[name])
@@ -133,7 +133,7 @@ def _failure(model, tried, sample, free, limits, options):
 
 
 def _reason(model, q, free, limits, options):
-    """Whether the held joints, the limits or the bodies are to blame."""
+    """Reason and advice for a failed assembly: held joints, limits or body dimensions."""
     rng = np.random.default_rng(1)
 
     def closes(free, bounds):
@@ -160,7 +160,7 @@ def _reason(model, q, free, limits, options):
 
 
 def hold_joints(model, q, hold):
-    """Configurations with the held joints set, and which velocity variables stay free, (nv,).
+    """Configurations with held joints set, and the mask (nv,) of free velocity variables.
 
     Args:
         model: the mechanism.

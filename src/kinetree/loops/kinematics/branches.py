@@ -69,7 +69,7 @@ class Branch:
 
     @property
     def end(self) -> SingularPoint | None:
-        """The dead point at which the branch ends, or None if all inputs were reached."""
+        """Singular point at which the branch ends, or None if all inputs were reached."""
         last = self.singular[-1] if self.singular else None
         return last if last is not None and last.kind == "end" else None
 
@@ -82,7 +82,7 @@ def follow(
     *,
     tolerance: float = POSITION_TOLERANCE,
 ) -> Branch:
-    """The configurations on the branch of ``q`` for a path of inputs.
+    """``Branch`` of configurations from ``q`` along a path of joint inputs.
 
     Args:
         model: the mechanism.
@@ -112,7 +112,7 @@ def follow(
 
 
 def _path(model, q, inputs):
-    """Inputs as rows, the first of them where ``q`` is."""
+    """Input positions as rows, starting at those of ``q``."""
     if not inputs:
         raise LoopError(
             f"follow needs a path of positions for as many joint variables as model "
@@ -161,7 +161,7 @@ class _Walker:
         )
 
     def check_start(self):
-        """Require a closed start whose inputs determine the motion, and choose its equations."""
+        """Require a closed start whose inputs determine the motion; choose its equations."""
         model, gaps = self.model, loop_gaps(self.model, self.q)
         part = max(gaps, key=lambda name: gaps[name], default="")
         error = np.max(np.abs(closing(model, self.q)[0] * self.scale.rows), initial=0.0)
@@ -191,11 +191,11 @@ class _Walker:
         self.side = self._side(K)
 
     def _slack(self, error):
-        """Slack of nearly redundant constraints; looked for where there is an error."""
+        """Tolerated error of nearly redundant constraints, computed only where needed."""
         return self.scale.policy.slack if error > 1e3 * self.enough else 0.0
 
     def walk(self, start, end, place):
-        """Go to the next inputs; False if the branch ends before."""
+        """Move along the branch to the next inputs; False if the branch ends before."""
         t, h = 0.0, 1.0
         while t < 1:
             h = min(h, 1 - t)
@@ -214,7 +214,7 @@ class _Walker:
         return True
 
     def _step(self, start, end, t, h):
-        """Configuration, side and direction after a step; None if it is too long."""
+        """Configuration, side and direction after a step of part ``h``; None if too long."""
         tangent = self._tangent(self._way(start, end))
         along, columns = h * tangent, self.scale.columns
         length = np.linalg.norm(along / columns)
@@ -236,14 +236,14 @@ class _Walker:
         return q, side, self.space.difference(self.q, q) / h
 
     def _way(self, start, end):
-        """Velocities of the inputs that lead from one position to the other, (nv,)."""
+        """Velocities (nv,) of the inputs that lead from one input position to another."""
         way = np.zeros(self.model.nv)
         for i, a, b in self._parts(start, end):
             way[self.model.v_slice[i]] = self.model.joint[i].difference(a, b)
         return way
 
     def _between(self, start, end, t):
-        """Positions of the inputs a part ``t`` of the way."""
+        """Input positions at part ``t`` of the way between two."""
         joint = self.model.joint
         positions = [
             joint[i].integrate(a, t * joint[i].difference(a, b))
@@ -252,7 +252,7 @@ class _Walker:
         return np.concatenate(positions)
 
     def _parts(self, *positions):
-        """Each input joint, and its part of some rows of positions."""
+        """Each input joint with its parts of the given position rows."""
         at = 0
         for i in self.inputs:
             size = self.model.joint[i].nq
@@ -260,7 +260,7 @@ class _Walker:
             at += size
 
     def _tangent(self, way):
-        """Unit tangent of the curve of closed configurations at the present one."""
+        """Unit tangent (nv,) of the curve of closed configurations at the present one."""
         K = self.scale.apply(closing(self.model, self.q)[1])
         dq = way / self.scale.columns
         U, s, Vt = np.linalg.svd(K[:, self.free], full_matrices=False)
@@ -270,16 +270,16 @@ class _Walker:
         return dq * self.scale.columns
 
     def _side(self, K):
-        """Changes its sign at singular points."""
+        """Determinant of the free columns, which changes its sign at singular points."""
         return float(np.linalg.det(K[self.rows][:, self.free]))
 
     def _set(self, q, y):
-        """Configuration with some joints at other positions."""
+        """Configuration with the input joints set to the positions ``y``."""
         q = np.array(q)
         for i, position in self._parts(y):
             q[self.model.q_slice[i]] = position
         return q
 
     def _report(self, kind, y, place):
-        """Note a singular point."""
+        """Record a singular point of the branch."""
         self.singular.append(SingularPoint(float(place), y, self.q.copy(), kind))

@@ -50,7 +50,7 @@ class Chosen:
 
     @classmethod
     def of_rows(cls, rows, units, prescribed=(), weight=0.0, slack=0.0) -> "Chosen":
-        """The equations with some numbers, in the units of ``algorithms.closed.scaling``."""
+        """``Chosen`` equations with these row numbers, in dimensionless units."""
         factors, every = (tuple(map(float, part)) for part in (units.rows[rows], units.rows))
         of_prescribed = tuple(float(1 / units.columns[k]) for k in prescribed)
         return cls(tuple(map(int, rows)), factors, prescribed, of_prescribed, weight, every, slack)
@@ -60,7 +60,7 @@ class Chosen:
         return (equations[list(self.rows)].T * np.array(self.units)).T
 
     def largest_error(self, error):
-        """The largest of all errors, in pure numbers, less the slack of those not chosen."""
+        """Largest scaled constraint error, traceable; unchosen rows less their slack."""
         pure = error * np.array(self.every)
         if not self.slack:
             return largest(pure)
@@ -69,7 +69,7 @@ class Chosen:
         return largest([*pure[list(self.rows)], *within])
 
     def largest_errors(self, errors):
-        """``largest_error`` of arrays with any batch axes, (...)."""
+        """Largest scaled constraint errors (...) of arrays; unchosen rows less their slack."""
         pure = np.abs(errors * np.array(self.every))
         if self.slack:
             others = [k for k in range(len(self.every)) if k not in self.rows]
@@ -77,7 +77,7 @@ class Chosen:
         return np.max(pure, axis=-1)
 
     def matrix(self, K):
-        """All equations that are solved, (r, nv)."""
+        """Scaled matrix (r, nv) of the chosen constraints and prescribed variables."""
         K = self(K)
         if not self.prescribed:
             return K
@@ -85,7 +85,7 @@ class Chosen:
         return np.concatenate([(unit.T * np.array(self.prescribed_units)).T, K])
 
     def right(self, k, prescribed=None):
-        """Their right-hand sides, (r,); ``prescribed`` has those of prescribed variables, (nv,).
+        """Scaled right sides (r,) of the chosen constraints and prescribed variables.
 
         None stands for zeros.
         """
@@ -97,7 +97,7 @@ class Chosen:
         return np.concatenate([first, k])
 
     def others(self, x):
-        """``x``, (nv,), with zeros for prescribed variables."""
+        """Vector ``x`` (nv,) with zeros for prescribed variables."""
         if not self.prescribed:
             return x
         free = np.ones(len(x), dtype=int)
@@ -106,7 +106,7 @@ class Chosen:
 
 
 def largest(values):
-    """The largest absolute value."""
+    """Largest absolute value of a list, traceable."""
     largest = abs(values[0])
     for value in values[1:]:
         largest = select(largest < abs(value), abs(value), largest)
@@ -136,7 +136,7 @@ class ConstraintSolution(NamedTuple):
 def solve_equations(
     model, q, qd, inertia, x, qdd, chosen, time_constant=None
 ) -> ConstraintSolution:
-    """Solve the equations at a state; ``x`` are accelerations without them, whitened."""
+    """``ConstraintSolution`` of the chosen equations at a state, in whitened variables."""
     places = [(i, j) for i in range(model.nv) for j in ltl.ancestors(inertia.lam, i)]
     factors = np.array([*(inertia.L[at] for at in places), *inertia.root])
     given = (q, qd, 0 * qd if qdd is None else qdd, factors, x)
@@ -147,7 +147,7 @@ def solve_equations(
 @one_copy_of_general_code
 @kernel
 def _equations(model, q, qd, qdd, factors, x, *, chosen, time_constant):
-    """Values of a ``ConstraintSolution``; ``factors`` of the inertia end with the diagonal."""
+    """Kernel of a ``ConstraintSolution``, given the factors of the inertia matrix."""
     lam, L = sparsity(model, chosen.weight), np.zeros((model.nv, model.nv), dtype=object)
     root, below = factors[len(factors) - model.nv :], iter(factors)
     for i in range(model.nv):
@@ -189,7 +189,7 @@ class ClosedState(NamedTuple):
 
 
 def least(values):
-    """Smallest of traced or plain numbers."""
+    """Smallest of a list of numbers, traceable."""
     least = values[0]
     for value in values[1:]:
         least = select(value < least, value, least)
@@ -198,7 +198,7 @@ def least(values):
 
 @kernel
 def close_loops(model, q, qd, chosen, *, iterations=3):
-    """The state without errors next to one with small errors, in the metric of ``H``.
+    """State with loops closed near one with small errors, by Newton steps in the metric ``H``.
 
     Newton's method for the positions, with the inertia matrix of the first guess; velocities obey
     the linear equations of the last but one position. Returns the values of a ``ClosedState``,
@@ -221,7 +221,7 @@ def close_loops(model, q, qd, chosen, *, iterations=3):
 
 
 def scale_to_energy(qd, lacking, kinetic, most):
-    """Velocities scaled so that they have more energy, where there is motion enough for that.
+    """Velocities scaled to gain the energy ``lacking``, if they have enough of it.
 
     They point along the gradient of the kinetic energy in the metric of ``H``, so this is the
     nearest point on the surface of the right energy; and scaled velocities obey constraints that

@@ -42,7 +42,7 @@ class Constraint(NamedTuple):
 def constraint(
     model: Model, q: ArrayLike, qd: ArrayLike, *, coordinates: str = "loop"
 ) -> Constraint:
-    """Constraints of loops and user-defined constraints on accelerations: ``K qdd = k``.
+    """``Constraint`` equations ``K qdd = k`` of loops and user-defined constraints.
 
     The equation holds off the constraint manifold too: the rate of change of ``rate`` is
     ``K qdd - k`` in every state. To first order in the errors, that of ``error`` is ``rate``.
@@ -59,19 +59,19 @@ def constraint(
 
 
 def error(model: Model, q: ArrayLike) -> Array:
-    """Position errors of loops and couplings [m or rad], (..., nc); zero where they hold."""
+    """Position errors of loops and couplings [m or rad], (..., nc), zero where satisfied."""
     return call_compiled(_error, model, q)
 
 
 @kernel
 def equations(model, q, qd, *, coordinates):
-    """The values of a ``Constraint``."""
+    """Kernel of the fields of a ``Constraint``."""
     return tuple(loop_constraints(model, q, qd, coordinates=coordinates))
 
 
 @kernel
 def _error(model, q):
-    """Compiled position errors."""
+    """Kernel of the position errors of loops and couplings."""
     return loop_errors(model, q)
 
 
@@ -90,7 +90,7 @@ class NullSpaceMotion(NamedTuple):
 
 
 def independent(model: Model) -> tuple[str, ...]:
-    """Names of the variables that are the coordinates of a mechanism with loops by default.
+    """Names of the variables that are by default the coordinates of a mechanism with loops.
 
     They are chosen once for a model, such that the others follow from them in configurations all
     over its manifold of closed loops. ``mass_matrix``, ``bias_force``, ``coriolis_matrix`` and the
@@ -103,7 +103,7 @@ def independent(model: Model) -> tuple[str, ...]:
 def null_space(
     model: Model, q: ArrayLike, qd: ArrayLike, *, independent: str | Sequence[str] | None = None
 ) -> NullSpaceMotion:
-    """All joint velocities and accelerations from those of independent coordinates.
+    """``NullSpaceMotion``: joint velocities and accelerations from independent coordinates.
 
     The equation of motion is ``GᵀHG ydd + Gᵀ(C + H g) = Gᵀ tau``, whose coefficients
     ``kinetree.mass_matrix`` and ``kinetree.bias_force`` return. It is compiled and batched, and can
@@ -133,7 +133,7 @@ def null_space(
 def null_space_rate(
     model: Model, q: ArrayLike, qd: ArrayLike, *, independent: str | Sequence[str] | None = None
 ) -> Array:
-    """``dG/dt`` of ``null_space`` while the mechanism moves at ``qd``, (..., nv, p).
+    """Time derivative of ``G`` of ``null_space`` at velocity ``qd``, (..., nv, p).
 
     ``dG/dt @ yd`` is ``g`` if no constraint depends on time. Time-dependent joints raise an error.
     """
@@ -142,7 +142,7 @@ def null_space_rate(
 
 
 def _with_constraints(model, function):
-    """The model, or a LoopError where it has no loops."""
+    """``model`` itself; LoopError naming the function if it has no loops."""
     if not as_model(model).is_constrained:
         raise LoopError(
             f"{function}: model {model.name!r} has no loops: all its joint variables are "
@@ -178,7 +178,7 @@ def rank(K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | Non
 def independent_rows(
     K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
-    """Numbers of rows of ``K`` that imply all others, chosen greedily to be well conditioned.
+    """Numbers of well-conditioned rows of ``K`` that imply all others, chosen greedily.
 
     The row that is farthest from the span of those already chosen comes next, the first of
     several; in ascending order.
@@ -190,7 +190,7 @@ def independent_rows(
 def dependencies(
     K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
-    """Dependencies of the constraints: orthonormal rows ``c`` with ``c K = 0``, scaled.
+    """Orthonormal rows ``c`` with ``c K = 0``, the dependencies of scaled constraints.
 
     A row of ``K`` whose entries in ``c`` are all zero is necessary; any other may be dropped
     instead of those that ``independent_rows`` drops.
@@ -200,7 +200,7 @@ def dependencies(
 
 
 def with_misalignment(model: Model, misalignment: float | None) -> Model:
-    """The model with another limit of misalignment for all of its loops.
+    """Copy of the model with another misalignment tolerance for all its loops.
 
     Args:
         model: the mechanism.
@@ -213,7 +213,7 @@ def with_misalignment(model: Model, misalignment: float | None) -> Model:
 
 
 def _in_pure_numbers(K, units):
-    """A constraint matrix in its units, checked."""
+    """Constraint matrix scaled to be dimensionless, after checks."""
     if hasattr(K, "bodies"):
         raise ModelError(
             "ranks are those of a constraint matrix, got a model: give "
@@ -239,12 +239,12 @@ _FEW = 256
 
 
 def closure_error(model: Model, q: ArrayLike) -> Any:
-    """Errors of the loops [m or rad], (..., nc): zero where closed and nowhere else."""
+    """Closure errors of the loops [m or rad], (..., nc): zero where closed and nowhere else."""
     return call_compiled(_closure_error, model, q)
 
 
 def closing(model, q) -> Any:
-    """Errors (..., nc) and their derivative along the joint velocities, (..., nc, nv).
+    """Closure errors (..., nc) and their derivatives by joint velocities, (..., nc, nv).
 
     A few samples take the code for single ones: that for batches takes longer to compile than it
     saves.
@@ -260,7 +260,7 @@ def closing(model, q) -> Any:
 
 
 def velocity_matrix(model, q) -> np.ndarray:
-    """The derivative of ``closing``, with rows of nonholonomic constraints in place of zeros."""
+    """Derivatives of the closure errors, (..., nc, nv), with nonholonomic rows included."""
     K, moving = np.array(closing(model, q)[1]), velocity_rows(model)
     if moving:
         rest = np.zeros((*q.shape[:-1], model.nv))
@@ -270,7 +270,7 @@ def velocity_matrix(model, q) -> np.ndarray:
 
 @kernel
 def _closure_error(model, q):
-    """Compiled closure errors."""
+    """Kernel of the closure errors."""
     return closure_errors(model, q)
 
 
@@ -284,13 +284,13 @@ def _closure_and_gradient(model, q):
 
 
 def owners(model) -> list[str]:
-    """Owner of each row: ``"loop 'pin'"``, ``"constraint 'rope'"``; one for each."""
+    """Names of the loops, couplings and constraints that own rows, such as ``"loop 'pin'"``."""
     return list(dict.fromkeys(row.owner for row in rows_of(model)))
 
 
 @on_host
 def loop_gaps(model: Model, q: ArrayLike) -> dict[str, np.ndarray]:
-    """Size of the error of every loop and coupling [m or rad], by the names of ``owners``."""
+    """Norm of the closure error of every loop and coupling [m or rad], by owner."""
     error = np.asarray(closing(model, as_configuration(model, q))[0])
     names = [row.owner for row in rows_of(model)]
     return {
@@ -300,7 +300,7 @@ def loop_gaps(model: Model, q: ArrayLike) -> dict[str, np.ndarray]:
 
 
 def require_holonomic(model):
-    """Raise LoopError for a nonholonomic constraint: some positions do not determine others."""
+    """Raise LoopError if the model has a nonholonomic constraint."""
     for c in model.constraints:
         if not c.holonomic:
             raise LoopError(
@@ -314,7 +314,7 @@ def require_holonomic(model):
 
 
 def call_compiled(function, *arguments, **options):
-    """Result of a kernel; of the function itself where a user's joint cannot be compiled."""
+    """Result of a kernel, uncompiled where a user-defined joint cannot be traced."""
     try:
         return function(*arguments, **options)
     except TraceError:

@@ -42,12 +42,12 @@ class DescentBounds(NamedTuple):
 
 
 def smallest_error(model) -> float:
-    """Closure error [rad, or fraction of the size of a loop] that rounding leaves anywhere."""
+    """Scaled closure error that rounding leaves anywhere [rad, or fraction of a loop's size]."""
     return 64 * np.finfo(float).eps * scaling(model).rounding
 
 
 def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) -> Descent:
-    """Close loops and couplings from configurations (n, nq), as far as steps downwards lead.
+    """``Descent`` from configurations (n, nq) to closed loops, by damped Newton steps.
 
     Constraints that are nearly redundant are left alone (see ``algorithms.closed.rank``): they stay
     open up to their misalignment.
@@ -74,7 +74,7 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
 
 
 def _descend(model, q, B, limits, tolerance, iterations):
-    """Close the loops of many configurations by damped Newton steps."""
+    """``Descent`` by damped Newton steps, without relaxing nearly redundant constraints."""
     n, q, errors = len(q), np.array(q, dtype=float), _Errors(model)
     damping = np.full(n, _FIRST)
     e, J, error = errors.at(q)
@@ -110,7 +110,7 @@ class _Errors:
         self.model, self.units = model, scaling(model)
 
     def at(self, q):
-        """Errors (n, nc), their derivatives by the velocity variables (n, nc, nv), and sizes (n,).
+        """Scaled errors (n, nc), their derivatives (n, nc, nv), and their norms (n,).
 
         The sizes include what nearly redundant constraints miss beyond their misalignment.
         """
@@ -135,7 +135,7 @@ class _Errors:
 
 
 def limits_of(model) -> DescentBounds | None:
-    """Bounds of the joints of a model, or None if it has none."""
+    """``DescentBounds`` of a model's joint positions; None without finite limits."""
     q_of_v = position_index(model)
     counts = np.isin(np.arange(model.nq), q_of_v)
     lower = np.where(counts, model.position_limits.lower, -np.inf)
@@ -145,7 +145,7 @@ def limits_of(model) -> DescentBounds | None:
 
 
 def _damped_step(A, e, damping):
-    """``-Aᵀ (A Aᵀ + mu)⁻¹ e``, in the smaller of its two forms."""
+    """Levenberg-Marquardt step ``-Aᵀ (A Aᵀ + mu)⁻¹ e`` of many samples."""
     m, k = A.shape[1:]
     At = np.swapaxes(A, 1, 2)
     square = np.einsum("nij,nij->n", A, A) / max(min(m, k), 1)
@@ -157,7 +157,7 @@ def _damped_step(A, e, damping):
 
 
 def _movable(limits, q, direction):
-    """1 for velocities that no limit holds back, 0 for those that push against one, (n, nv)."""
+    """Mask (n, nv) of velocities that do not push against a joint limit."""
     k = limits.q_of_v
     at = q[:, k]
     held = ((at <= limits.lower[k]) & (direction < 0)) | ((at >= limits.upper[k]) & (direction > 0))
@@ -165,6 +165,6 @@ def _movable(limits, q, direction):
 
 
 def _move_within(model, q, dq, limits):
-    """Configurations after a step, cut off at the limits."""
+    """Configurations after a step ``dq``, clipped to the limits."""
     q = space_of(model).move(q, dq)
     return q if limits is None else np.clip(q, limits.lower, limits.upper)

@@ -33,21 +33,21 @@ class LimitDistance(NamedTuple):
 
 @on_host
 def loop_positions(model: Model, q: ArrayLike) -> dict:
-    """Position variables of every loop joint by name [m or rad], each (..., nq_k)."""
+    """Positions of all loop joints by name [m or rad], each (..., nq_k)."""
     found = loop_motion_of(model, q)
     return {name: found.q[..., part] for name, part in loop_slices(model, "nq").items()}
 
 
 @on_host
 def loop_velocities(model: Model, q: ArrayLike, qd: ArrayLike) -> dict:
-    """Velocity variables of every loop joint by name [m/s or rad/s], each (..., nv_k)."""
+    """Velocities of all loop joints by name [m/s or rad/s], each (..., nv_k)."""
     found = loop_motion_of(model, q, qd)
     return {name: found.qd[..., part] for name, part in loop_slices(model).items()}
 
 
 @on_host
 def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
-    """Forces along loop joints in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
+    """Joint forces (..., nv) equivalent to forces along loop joints: ``Σ J_Lᵀ T_a f``.
 
     They count as part of ``tau``; those of springs, dampers and friction are in ``passive_force``
     already.
@@ -74,7 +74,7 @@ def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
 
 @on_host
 def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
-    """Joint forces for a unit force of each actuator before its gear, (..., nv, n_actuators).
+    """Joint forces per unit actuator force before its gear, (..., nv, n_actuators).
 
     ``model.actuation`` for mechanisms that also have actuators in loop joints, on frames, or in
     joints that follow others by a ratio that varies: their moment arms depend on the configuration.
@@ -87,13 +87,13 @@ def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
 
 @kernel
 def _arms(model, q):
-    """Compiled lever arms of the forces of loop joints."""
+    """Kernel of the moment arms of all actuators, (nv, n_actuators)."""
     return transmission(model, q, model.zero_velocity).arms
 
 
 @on_host
 def limit_distances(model: Model, q: ArrayLike) -> dict:
-    """Distances of loop joints from their limits, by name: a ``LimitDistance`` each.
+    """``LimitDistance`` of every loop joint with limits, by name.
 
     A simulation stops, or pushes back, where one of the numbers becomes negative.
     """
@@ -107,7 +107,7 @@ def limit_distances(model: Model, q: ArrayLike) -> dict:
 
 
 def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
-    """Variables of all loop joints and ``B``, compiled and batched; see ``closed.forces``."""
+    """``LoopJointMotion``: positions, velocities and ``B`` of all loop joints, batched."""
     q = as_configuration(as_model(model), q)
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
     counts = [sum(getattr(loop.joint, n) for loop in model.loops) for n in ("nq", "nv")]
@@ -123,12 +123,12 @@ def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
 
 @kernel
 def _motion(model, q, qd):
-    """Compiled positions and velocities of loop joints."""
+    """Kernel of positions and velocities of loop joints, and ``B``."""
     return tuple(loop_joint_motion(model, q, qd))
 
 
 def _require_known(name, slices, model):
-    """Raise UnknownNameError for a joint that closes no loop."""
+    """``name`` itself; UnknownNameError if it is not a loop joint."""
     if name in slices:
         return name
     raise UnknownNameError(
@@ -144,7 +144,7 @@ def _require_known(name, slices, model):
 
 
 def weld_loops(model: Model) -> Model:
-    """Mechanism with every loop closed by a ``Fixed`` joint.
+    """Copy of the model with loop joints as tree joints, and loops closed by welds.
 
     Each loop joint is now the joint of a separate massless body, after all others, and keeps its
     name, limits and dynamics; the weld is called after it. Actuators of loop joints are left out.
@@ -179,7 +179,7 @@ def weld_loops(model: Model) -> Model:
 
 @on_host
 def welded_state(model: Model, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-    """``q`` and ``qd`` of ``weld_loops(model)`` for a state of ``model`` with closed loops."""
+    """State of ``weld_loops(model)`` for a state of ``model`` with closed loops."""
     where, moving = loop_positions(model, q), loop_velocities(model, q, qd)
     return (
         np.concatenate([q, *where.values()], axis=-1),

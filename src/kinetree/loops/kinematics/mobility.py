@@ -91,32 +91,32 @@ class Mobility:
 
     @property
     def mobility(self) -> int:
-        """Instantaneous mobility, ``n - r`` — RBDA (8.52)."""
+        """Instantaneous mobility ``n - r`` (RBDA 8.52)."""
         return self.tree_dof - self.rank
 
     @property
     def redundancy(self) -> int:
-        """Number of redundant constraints, ``nc - r``, and of undetermined forces."""
+        """Number of redundant constraints ``nc - r``, and of undetermined loop forces."""
         return self.constraints - self.rank
 
     @property
     def generic_mobility(self) -> int:
-        """Smallest mobility of assemblies close by."""
+        """Smallest mobility among nearby assemblies."""
         return min(self.nearby, default=self.mobility)
 
     @property
     def is_variable(self) -> bool:
-        """Whether assemblies close by have another mobility."""
+        """Whether nearby assemblies have a different mobility."""
         return any(m != self.mobility for m in self.nearby)
 
     @property
     def spatial_count(self) -> int:
-        """Degrees of freedom of all joints less six for each loop — RBDA (8.53)."""
+        """Mobility by counting, six constraints per loop (RBDA 8.53)."""
         return self.joint_dof - 6 * self.loops - self.couplings - self.own
 
     @property
     def planar_count(self) -> int | None:
-        """Degrees of freedom of joints less three for each loop — RBDA (8.54); None in space."""
+        """Mobility by counting, three constraints per loop (RBDA 8.54); None if not planar."""
         own = self.couplings + self.own
         return self.joint_dof - 3 * self.loops - own if self.is_planar else None
 
@@ -129,7 +129,7 @@ class Mobility:
 
     @property
     def corrected_count(self) -> int:
-        """The spatial count plus the redundant constraints — RBDA (8.55); always the mobility."""
+        """Spatial count plus redundant constraints (RBDA 8.55), equal to the mobility."""
         return self.spatial_count + self.redundancy
 
     def __repr__(self):
@@ -162,7 +162,7 @@ class Mobility:
 def mobility(
     model: Model, q: ArrayLike | None = None, *, tolerance: float | None = None, seed: int = 0
 ) -> Mobility:
-    """How a mechanism can move in the configuration ``q``, and close by.
+    """``Mobility`` of a mechanism at the configuration ``q`` and nearby.
 
     Args:
         model: the mechanism.
@@ -204,14 +204,14 @@ def mobility(
 
 @on_host
 def mobilities(model: Model, q: ArrayLike, *, tolerance: float | None = None) -> np.ndarray:
-    """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
+    """Instantaneous mobility at each of the closed configurations ``q`` (..., nq): (...)."""
     q = as_configuration(as_model(model), q).astype(float)
     found = model.nv - ranks(model, q.reshape(prod(q.shape[:-1]), model.nq), tolerance=tolerance)
     return found.reshape(q.shape[:-1])
 
 
 def _is_planar(model, q):
-    """Whether all joints turn about one direction, or shift across it."""
+    """Whether all joints rotate about one direction, or translate across it."""
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)
     motions = [X_0[i].inv_apply(S[i]) for i in range(1, model.body_count + 1)]
@@ -232,7 +232,7 @@ def _is_planar(model, q):
 
 
 def fewer_constraints(model, places) -> tuple[Replacement, ...]:
-    """For each loop in turn, the joint with the fewest constraints that leaves all ranks as is.
+    """For each loop, the joint with fewest constraints that keeps all ranks, or None.
 
     Args:
         model: the mechanism.
@@ -254,7 +254,7 @@ def fewer_constraints(model, places) -> tuple[Replacement, ...]:
 
 
 def _candidates(joint):
-    """Joints that allow what this one does and more, those with the fewest constraints first."""
+    """Joint types that allow all motions of a joint and more, fewest constraints first."""
     axes = (joint.axis,) if hasattr(joint, "axis") else "xyz"
     every = [
         *map(SphereInCylinder, axes), Spherical(), *map(Cylindrical, axes), *map(Revolute, axes)
@@ -269,12 +269,12 @@ def _candidates(joint):
 
 
 def _ranks(model, places, tolerance):
-    """Ranks of the constraints at several configurations."""
+    """Constraint ranks at several configurations."""
     rest, units = np.zeros(model.nv), scaling(model)
     return [rank(constraint(model, q, rest).K, units, tolerance=tolerance) for q in places]
 
 
 def _axis(axis):
-    """Text of an axis."""
+    """Text of an axis: "x", "y", "z", or its components."""
     aligned = np.flatnonzero(axis)
     return "xyz"[aligned[0]] if len(aligned) == 1 else f"({', '.join(f'{x:.3g}' for x in axis)})"

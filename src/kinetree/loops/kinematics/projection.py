@@ -39,7 +39,7 @@ def project_configuration(
     tolerance: float = POSITION_TOLERANCE,
     iterations: int = 50,
 ) -> Array:
-    """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
+    """Configuration near ``q`` that closes loops and obeys couplings, (..., nq).
 
     Newton's method with the shortest step at every iterate ends on the manifold close to the
     nearest point, and is there if ``q`` is off by rounding. ``nearest`` continues to the nearest
@@ -76,7 +76,7 @@ def project_velocity(
     weights: str | ArrayLike = "mass",
     tolerance: float | None = None,
 ) -> Array:
-    """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
+    """Velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
     An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``.
 
@@ -105,7 +105,7 @@ def project_velocity(
 
 
 def _require_closed(model, q, found, tolerance):
-    """Raise AssemblyError, naming part and sample, where loops stay open."""
+    """Raise AssemblyError, naming the loop and sample, if loops stay open."""
     limit = max(tolerance, smallest_error(model))
     if np.all(found.error <= limit):
         return
@@ -124,7 +124,7 @@ def _require_closed(model, q, found, tolerance):
 
 
 def _nearest(model, start, q, B):
-    """The nearest point: steps that take the distance from ``start`` to be what is minimised.
+    """Closed configuration nearest to ``start``, by Newton steps with curvature.
 
     They converge as long as ``start`` is closer than the radius of curvature of the manifold.
     """
@@ -147,5 +147,5 @@ def _nearest(model, start, q, B):
 
 
 def _apply(A, x):
-    """Products of matrices and vectors, batched."""
+    """Matrix-vector products with batch axes."""
     return np.einsum("...ij,...j->...i", A, x)

@@ -48,7 +48,7 @@ class Singularity:
 
     @property
     def is_singular(self) -> bool:
-        """Whether it is zero but for rounding."""
+        """Whether the smallest singular value is zero up to rounding."""
         return self.kappa > 1 / RANK_TOLERANCE
 
     def __str__(self):
@@ -67,7 +67,7 @@ def singularity(
     rank: int | None = None,
     warn: bool = False,
 ) -> Singularity:
-    """How close the configuration ``q`` is to a singularity of the loops.
+    """``Singularity`` measure of the loops at the configuration ``q``.
 
     Args:
         model: the mechanism.
@@ -93,7 +93,7 @@ def singularity(
 def singularities(
     model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None
 ) -> list[Singularity]:
-    """``singularity`` for every configuration (count, nq), such as those of a motion.
+    """``Singularity`` measures for many configurations (count, nq), such as a motion's.
 
     The number of independent constraints, if it is not given, is the largest rank of ``q`` and of
     configurations beside its first.
@@ -115,7 +115,7 @@ def singularities(
 
 @on_host
 def determines(model: Model, q: ArrayLike, joints: Sequence[str]) -> bool:
-    """Whether the positions of some joints determine those of all others close to ``q``.
+    """Whether the positions of some joints determine those of all others near ``q``.
 
     With nonholonomic constraints, it is whether their velocities determine those of all others.
     Where they do, other assemblies may have the same positions of these joints: ``assemblies``
@@ -128,7 +128,7 @@ def determines(model: Model, q: ArrayLike, joints: Sequence[str]) -> bool:
 
 
 def stabilization_time(model: Model, dt: float | None = None) -> float:
-    """A time constant [s] for the stabilisation of loops that suits the mechanism — RBDA §8.3.
+    """Suitable time constant [s] of constraint stabilisation for the model (RBDA §8.3).
 
     A fifth of the time in which a body falls by the length of the mechanism: 0.1 s for a large
     industrial robot. Its purpose is stability, not accuracy; a factor of two hardly matters. Much
@@ -141,7 +141,7 @@ def stabilization_time(model: Model, dt: float | None = None) -> float:
 
 
 def _of_matrix(model, K, free, rank):
-    """Singularity of a constraint matrix: rank, directions and forces that are lost."""
+    """``Singularity`` of a scaled constraint matrix: rank, lost directions and forces."""
     names, columns = variable_names(model), scaling(model).columns
     if rank == 0:
         return Singularity(np.inf, 1.0, np.zeros(model.nv), (), ())

@@ -23,19 +23,19 @@ class Space(Protocol):
     """Whether velocities are the derivatives of configurations, which then add like vectors."""
 
     def move(self, q, u) -> Any:
-        """The configuration that ``u`` leads to from ``q``."""
+        """Configuration reached from ``q`` by the displacement ``u``, (n,)."""
         ...
 
     def difference(self, q0, q) -> Any:
-        """The ``u`` that leads from ``q0`` to ``q``."""
+        """Displacement ``u`` (n,) that leads from ``q0`` to ``q``."""
         ...
 
     def difference_gradient(self, q0, q) -> Any:
-        """Matrix from a velocity of ``q`` to the rate of ``difference(q0, q)``, (n, n)."""
+        """Matrix (n, n) from velocities of ``q`` to rates of ``difference(q0, q)``."""
         ...
 
     def brackets(self, q, v) -> Any:
-        """The matrix of ``dq -> [dq, v]``, (n, n); zero where all directions commute."""
+        """Matrix (n, n) of the map ``dq -> [dq, v]``; zero if all directions commute."""
         ...
 
 
@@ -45,19 +45,19 @@ class VectorSpace:
     flat = True
 
     def move(self, q, u):
-        """``q + u``."""
+        """Configuration ``q + u``."""
         return q + u
 
     def difference(self, q0, q):
-        """``q - q0``."""
+        """Displacement ``q - q0``."""
         return q - q0
 
     def difference_gradient(self, q0, q):
-        """One."""
+        """Identity matrix (n, n)."""
         return np.eye(len(q))
 
     def brackets(self, q, v):
-        """Zero."""
+        """Zero matrix (n, n): directions commute."""
         return np.zeros((len(v), len(v)))
 
 
@@ -70,11 +70,11 @@ class ModelSpace:
         self.model = model
 
     def move(self, q, u):
-        """``model.integrate(q, u)``."""
+        """Configuration ``model.integrate(q, u)``."""
         return _move(self.model, q, u)
 
     def difference(self, q0, q):
-        """``model.difference(q0, q)``."""
+        """Displacement ``model.difference(q0, q)``, (nv,)."""
         return _difference(self.model, q, q0)
 
     def difference_gradient(self, q0, q):
@@ -82,25 +82,25 @@ class ModelSpace:
         return difference_gradient(self.model, q, q0)
 
     def brackets(self, q, v):
-        """Brackets of axes that turn with their bodies, (nv, nv)."""
+        """Lie brackets of joint motion axes with ``v``, (nv, nv)."""
         return brackets(self.model, q, v)
 
 
 def space_of(model) -> Space:
-    """The space in which the configurations of a model live."""
+    """``Space`` of a model's configurations: a vector space where rates are velocities."""
     flat = all(body.joint.rates_are_velocities for body in model.bodies)
     return VectorSpace() if flat else ModelSpace(model)
 
 
 @kernel
 def _move(model, q, u):
-    """Compiled ``model.integrate``."""
+    """Kernel of ``model.integrate``."""
     return model.integrate(q, u)
 
 
 @kernel
 def _difference(model, q, q0):
-    """Compiled ``model.difference``."""
+    """Kernel of ``model.difference``."""
     return model.difference(q0, q)
 
 
@@ -121,7 +121,7 @@ def tree_inertia(model, q):
 
 
 def metric(model, q, weights):
-    """``B`` for weights: (nv, nv), or (n, nv, nv) for masses at configurations (n, nq).
+    """Matrix ``B`` with ``W⁻¹ = B Bᵀ`` for the weights of a projection, (..., nv, nv).
 
     Args:
         model: the mechanism.
@@ -155,12 +155,12 @@ def metric(model, q, weights):
 
 
 def _inverse_root(W):
-    """``B`` with ``W⁻¹ = B Bᵀ``."""
+    """Matrix ``B`` with ``W⁻¹ = B Bᵀ``, by Cholesky factorisation."""
     return np.swapaxes(np.linalg.inv(np.linalg.cholesky(W)), -1, -2)
 
 
 def _regular(H):
-    """``H`` with a little inertia for motions that have none, such as those of massless bodies.
+    """Inertia matrix ``H`` plus a little inertia for massless motions.
 
     Where nothing has any, all motions count the same.
     """

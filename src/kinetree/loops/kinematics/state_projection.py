@@ -49,7 +49,7 @@ def project_state(
     nearest: bool = False,
     tolerance: float = POSITION_TOLERANCE,
 ) -> tuple[Any, Any]:
-    """The state near ``(q, qd)`` that satisfies loops and couplings.
+    """State near ``(q, qd)`` that satisfies loops, couplings and, if given, an energy.
 
     Args:
         model: the mechanism.
@@ -80,13 +80,13 @@ def project_state(
 
 
 def mechanical_energy(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Kinetic energy, and potential energy of gravity and of the springs in joints [J], (...)."""
+    """Kinetic plus potential energy of gravity and joint springs [J], (...)."""
     with calling("mechanical_energy"):
         return _energy(model, q, qd)
 
 
 def _two_stages(model, q, qd, weights, nearest, tolerance):
-    """State after projection of positions, then of velocities; compiled if that will do."""
+    """State after projecting positions, then velocities; compiled where possible."""
     if isinstance(weights, str) and weights == "mass" and not nearest:
         found = fast_projection(model, q, qd, max(tolerance, smallest_error(model)))
         if found is not None and np.all(found[2]):
@@ -96,7 +96,7 @@ def _two_stages(model, q, qd, weights, nearest, tolerance):
 
 
 def _with_energy(model, q, qd, energy):
-    """Velocities times what makes the energy right; also the shortest way, measured by masses."""
+    """Velocities scaled to the given mechanical energy, the nearest such in the metric H."""
     kinetic = np.einsum("...i,...ij,...j->...", qd, tree_inertia(model, q), qd) / 2
     return scale_to_energy(qd, energy - np.asarray(_energy(model, q, qd)), kinetic, _LOST)
 
@@ -114,7 +114,7 @@ _MOST = 4  # sets of rows for which one model gets kernels
 
 @kernel
 def _project(model, q, qd, *, chosen):
-    """State after chord steps of positions and one of velocities, and the errors left."""
+    """Kernel of a projection: chord steps of positions, one of velocities, and errors left."""
     rows = list(chosen.rows)
     c = loop_constraints(model, q, model.zero_velocity)
     to_joints = _impulses(model, q, c.K[rows])
@@ -126,7 +126,7 @@ def _project(model, q, qd, *, chosen):
 
 
 def _impulses(model, q, K):
-    """Map from a change of constraints to the joint motion of least kinetic energy, (nv,)."""
+    """Function from constraint changes to the joint motion of least kinetic energy, (nv,)."""
     L, lam = crba.inertia_factors(model, q), model.expanded_parent
     Z = np.column_stack([ltl.solve_ltdl(L, lam, column) for column in K])
     chain = ltl.dense(len(K))
@@ -135,7 +135,7 @@ def _impulses(model, q, K):
 
 
 def fast_projection(model, q, qd, tolerance):
-    """``q, qd`` projected, and which samples of them are good to the tolerance, (...,).
+    """Compiled projection of states, and which samples met the tolerance; None if unsuited.
 
     None where no kernel will do: then ranks have to be decided anew.
     """
@@ -162,7 +162,7 @@ def fast_projection(model, q, qd, tolerance):
 
 
 def _equations_near(model, q) -> Chosen:
-    """The constraints that are independent near ``q``.
+    """``Chosen`` equations that are independent near ``q``.
 
     They are counted on the manifold: beside it, redundant constraints seem independent.
     """
@@ -177,7 +177,7 @@ def _equations_near(model, q) -> Chosen:
 
 
 def _all_at_once(model, q, qd, weights, energy, tolerance):
-    """States after projection onto all invariants, sample by sample."""
+    """States after simultaneous projection onto all invariants, sample by sample."""
     shape = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1], np.shape(energy))
     q, qd = (np.array(np.broadcast_to(a, (*shape, a.shape[-1]))) for a in (q, qd))
     targets = None if energy is None else np.broadcast_to(energy, shape)
@@ -188,7 +188,7 @@ def _all_at_once(model, q, qd, weights, energy, tolerance):
 
 
 def _one_at_once(model, q, qd, weights, energy, tolerance):
-    """Damped shortest steps for all invariants, kept where they come closer."""
+    """One state after damped Newton steps onto all invariants together."""
     space, B, n, damping = space_of(model), metric(model, q, weights), model.nv, _DAMPING
     h, A = _invariants(model, q, qd, energy)
     size = np.linalg.norm(h)
@@ -222,7 +222,7 @@ def _one_at_once(model, q, qd, weights, energy, tolerance):
 
 
 def _invariants(model, q, qd, energy) -> tuple[Any, Any]:
-    """Errors of positions, velocities and energy, and their Jacobian for ``(dq, dqd)``."""
+    """Errors of positions, velocities and energy, and their Jacobian by ``(dq, dqd)``."""
     h, (by_q, by_qd) = np.array(_values(model, q, qd)), _gradients(model, q, qd)
     A = np.hstack([by_q, by_qd])
     rows = kept_rows_at(model, q)
@@ -238,13 +238,13 @@ def _invariants(model, q, qd, energy) -> tuple[Any, Any]:
 
 @kernel
 def _energy(model, q, qd):
-    """Compiled mechanical energy, (...)."""
+    """Kernel of the mechanical energy [J]."""
     return total_energy(model, q, qd) + elastic_energy(model, q)
 
 
 @kernel
 def _values(model, q, qd):
-    """Compiled invariants: errors, rates, and the energy."""
+    """Kernel of the invariants: position errors, velocity errors, energy."""
     c = loop_constraints(model, q, qd)
     return np.concatenate([c.error, c.rate, [_energy(model, q, qd)]])
 

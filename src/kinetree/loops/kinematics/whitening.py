@@ -32,12 +32,12 @@ class FactoredInertia(NamedTuple):
     lam: tuple
 
     def forces(self, f):
-        """From joint forces ``f``, (nv,) or (nv, n), to whitened ones."""
+        """Whitened forces ``D^{-1/2} L⁻ᵀ f`` of joint forces (nv,) or (nv, n)."""
         y = ltl.solve_lt(self.L, self.lam, f, unit=True)
         return (y.T / self.root).T
 
     def motion(self, x):
-        """From a whitened vector to velocities or accelerations ``a``."""
+        """Velocities or accelerations ``L⁻¹ D^{-1/2} x`` of a whitened vector."""
         return ltl.solve_l(self.L, self.lam, x / self.root, unit=True)
 
 
@@ -55,36 +55,36 @@ class OrthogonalRows(NamedTuple):
     """Square of what is new in each, relative to the mean square: 0 in a singular position."""
 
     def apply(self, x):
-        """``Y x``."""
+        """Product ``Y x`` of the whitened constraint rows with a whitened vector."""
         return np.array([y @ x for y in self.Y])
 
 
 def whitening(model, q, K=None, weight=0.0) -> FactoredInertia:
-    """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
+    """``FactoredInertia`` of ``H``, or of ``H + weight KᵀK`` if a weight is given."""
     if weight and K is not None:
         return factorize(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
     return _with_root(model, crba.inertia_factors(model, q), model.expanded_parent)
 
 
 def sparsity(model, weight):
-    """``lam`` of the factors of ``whitening``."""
+    """Parent array of the sparsity pattern of the factors in ``whitening``."""
     return ltl.dense(model.nv) if weight else model.expanded_parent
 
 
 def factorize(model, M) -> FactoredInertia:
-    """Factors of a full matrix."""
+    """``FactoredInertia`` of a dense inertia matrix."""
     lam = ltl.dense(model.nv)
     return _with_root(model, ltl.ltdl(M, lam, lambda _: no_inertia(model)), lam)
 
 
 def _with_root(model, L, lam):
-    """Factors ``H = LᵀDL`` with the square roots of ``D``."""
+    """``FactoredInertia`` from factors ``H = LᵀDL``, with the square roots of ``D``."""
     root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
     return FactoredInertia(L, root, lam)
 
 
 def no_inertia(model):
-    """Message for a mechanism with a motion that nothing resists."""
+    """Error message for a model with an allowed motion that moves no inertia."""
     return (
         f"the equation of motion of model {model.name!r} is singular: some motion that its loops "
         f"allow moves no inertia; give mass to the bodies that take part in it, or constrain it"
@@ -92,7 +92,7 @@ def no_inertia(model):
 
 
 def orthogonal(inertia: FactoredInertia, K) -> OrthogonalRows:
-    """The constraint matrix ``K`` (r, nv), whitened, its rows made orthogonal.
+    """``OrthogonalRows``: whitened constraint matrix ``K`` (r, nv), by Gram-Schmidt.
 
     Rows are compared with each other, so they should be pure numbers, lengths being measured in
     lengths of the mechanism.
@@ -114,12 +114,12 @@ def orthogonal(inertia: FactoredInertia, K) -> OrthogonalRows:
 
 
 def smallest(rows: OrthogonalRows, t):
-    """The smallest ``x`` with ``Y x = t``."""
+    """Minimum-norm whitened vector ``x`` with ``Y x = t``."""
     return sum(w * s for w, s in zip(rows.w, _parts(rows, t), strict=True))
 
 
 def multipliers(rows: OrthogonalRows, t):
-    """Multipliers ``l``, (r,), of the smallest ``x = Yᵀ l``."""
+    """Multipliers ``l`` (r,) of the minimum-norm solution ``x = Yᵀ l`` of ``Y x = t``."""
     parts, found = _parts(rows, t), []
     for i in range(len(parts) - 1, -1, -1):  # Y = (1 + c) w
         later = zip(range(len(parts) - 1, i, -1), found, strict=True)
@@ -128,7 +128,7 @@ def multipliers(rows: OrthogonalRows, t):
 
 
 def _parts(rows: OrthogonalRows, t):
-    """How much of each orthogonal row is in the smallest ``x`` with ``Y x = t``."""
+    """Coefficients of the orthogonal rows in the minimum-norm ``x`` with ``Y x = t``."""
     wanted: list = []
     for t_i, part in zip(t, rows.c, strict=True):
         wanted.append(t_i - sum(c * a for c, a in zip(part, wanted, strict=True)))

@@ -42,7 +42,7 @@ def coordinate_motion(
     *,
     independent: Sequence[str],
 ) -> CoordinateMotion:
-    """All joints of a mechanism, for a motion of its independent coordinates.
+    """Motion of all joints for a given motion of independent coordinates.
 
     Of free and ball joints, whose velocity variables are not the derivatives of positions, ``y``
     are displacements from the neutral position, ``model.difference(model.neutral(), q)``, and

@@ -33,12 +33,12 @@ class Coordinates:
     """Whether ``yd`` is the derivative of ``y``."""
 
     def at(self, sample) -> "Coordinates":
-        """The coordinates of one sample of a batch."""
+        """``Coordinates`` of one sample of a batch."""
         return self if self.rows.ndim == 2 else replace(self, rows=self.rows[sample])
 
 
 def coordinates(model, K, independent=None) -> Coordinates:
-    """The coordinates that a caller requests.
+    """``Coordinates`` that a caller requests by names, as tangent, matrix or default.
 
     Args:
         model: the mechanism.
@@ -68,7 +68,7 @@ def coordinates(model, K, independent=None) -> Coordinates:
 
 
 def _freedom(model, K):
-    """Degrees of freedom, the same in all configurations; else an error."""
+    """Number of degrees of freedom; SingularError if it differs between configurations."""
     ranks = np.unique(rank(K, scaling(model)))
     if len(ranks) > 1:
         raise SingularError(
@@ -85,7 +85,7 @@ def _null_rows(K, freedom):
 
 
 def far_from_dependent(model, G) -> Coordinates:
-    """Variables that determine the others, by Gram–Schmidt with pivoting in the first sample.
+    """``Coordinates`` of well-conditioned variables, by pivoted Gram-Schmidt of ``G``.
 
     ``G`` is any basis of the velocities that the constraints allow, (..., nv, p).
     """
@@ -104,12 +104,12 @@ def far_from_dependent(model, G) -> Coordinates:
 
 
 def are_names(independent):
-    """Whether coordinates are requested by names of joints or variables."""
+    """Whether coordinates are given as names of joints or variables."""
     return not isinstance(independent, np.ndarray) and all(isinstance(n, str) for n in independent)
 
 
 def _from_matrix(model, R, freedom, batch):
-    """Coordinates ``yd = R qd`` by their matrix, called ``y[0]``, ``y[1]``, ...."""
+    """``Coordinates`` ``yd = R qd`` from their matrix, named ``y[0]``, ``y[1]``, ..."""
     R = check_finite(as_numbers(R, "independent"), "independent").astype(float)
     fits = R.shape[-2:] == (freedom, model.nv) and R.shape[:-2] in ((), batch)
     if not fits:
@@ -125,12 +125,12 @@ def _from_matrix(model, R, freedom, batch):
 
 
 def coordinates_by_name(model, names) -> Coordinates:
-    """Coordinates by names, however many degrees of freedom there are."""
+    """``Coordinates`` from names, regardless of the number of degrees of freedom."""
     return _from_columns(model, _columns(model, names))
 
 
 def _from_names(model, names, freedom):
-    """Coordinates by names of joints, or of single variables such as ``"ball[1]"``."""
+    """``Coordinates`` from names of joints or variables; LoopError if too few or many."""
     columns = _columns(model, names)
     if len(columns) != freedom:
         given = [_labels(model)[at] for at in columns]
@@ -142,7 +142,7 @@ def _from_names(model, names, freedom):
 
 
 def _columns(model, names):
-    """Columns of variables that are named by joint or by label."""
+    """Indices of variables given by joint name or label, tree joints before loop joints."""
     chain, labels = ClosedChain(model), _labels(model)
     joints, columns = (*model.joint_names, *model.loop_names), []
     for name in names:
@@ -155,7 +155,7 @@ def _columns(model, names):
 
 
 def _from_columns(model, columns):
-    """Coordinates by the numbers of variables, those of loop joints after those of the tree."""
+    """``Coordinates`` from indices of variables, tree joints before loop joints."""
     chain, labels = ClosedChain(model), _labels(model)
     owners = [joint for joint in chain.joint[1:] for _ in range(joint.nv)]
     rows, loops = np.zeros((len(columns), model.nv)), []
@@ -174,7 +174,7 @@ def _from_columns(model, columns):
 
 
 def _labels(model):
-    """Names of all variables: of the tree, then of the loop joints."""
+    """Labels of all velocity variables: of the tree, then of the loop joints."""
     loops = [(loop.name, loop.joint.nv) for loop in model.loops]
     virtual = [name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n)]
     return [*variable_names(model), *virtual]

@@ -77,7 +77,7 @@ class ForceDerivatives(NamedTuple):
 def motion_derivatives(
     state: MotionState, chosen: Coordinates, basis: VelocityBasis, positions=None
 ) -> MotionDerivatives:
-    """The matrices of a motion that keeps the mechanism closed.
+    """``MotionDerivatives`` of a motion that keeps the loops closed, by its coordinates.
 
     Args:
         state: the motion.
@@ -95,7 +95,7 @@ def motion_derivatives(
 
 
 def _along(state, chosen, dq, dqd):
-    """How ``(yd, K qd)`` and ``(ydd, K qdd - k)`` change along columns of ``q`` and ``qd``.
+    """Changes of coordinate rates and constraint residuals along columns of dq and dqd.
 
     Of ``yd`` and ``ydd``, what they change beyond ``R dqd`` and ``R dqdd``.
     """
@@ -105,7 +105,7 @@ def _along(state, chosen, dq, dqd):
 
 
 def constraint_along(state, dq, dqd):
-    """How ``K qd``, less what moves with time, and ``K qdd - k`` change along columns."""
+    """Changes of ``K qd`` and ``K qdd - k`` along columns of ``q`` and ``qd``."""
     motion = (state.model, state.q, state.qd, state.qdd)
     if not state.model.is_constrained:
         return (np.zeros((*dq.shape[:-2], 0, dq.shape[-1])),) * 2
@@ -113,7 +113,7 @@ def constraint_along(state, dq, dqd):
 
 
 def invariant_derivatives(state: MotionState):
-    """``K`` and ``∂(K qd)/∂q``, each (..., nc, nv): rows of the derivative of ``(error, rate)``."""
+    """Derivatives ``K`` and ``∂(K qd)/∂q`` of errors and their rates, (..., nc, nv) each."""
     still = np.zeros((*state.qd.shape, state.model.nv))
     each = still + np.eye(state.model.nv)
     return constraint_along(state, still, each)[0], constraint_along(state, each, still)[0]
@@ -122,7 +122,7 @@ def invariant_derivatives(state: MotionState):
 def force_derivatives(
     state: MotionState, motion: MotionDerivatives, basis: VelocityBasis
 ) -> ForceDerivatives:
-    """Derivatives of ``f`` along the motions of ``motion``."""
+    """``ForceDerivatives`` of the unbalanced joint forces along a motion's directions."""
     G, V, W, U, N = motion
     lam, still = state.multipliers(basis), np.zeros_like(G)
     return ForceDerivatives(
@@ -133,7 +133,7 @@ def force_derivatives(
 
 
 def forces_along(state: MotionState, lam, dq, dqd, dqdd):
-    """How ``ID - Kᵀ lam - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``.
+    """Change of ``ID - Kᵀ lam - tau_passive`` along columns of ``q``, ``qd`` and ``qdd``.
 
     The forces ``lam`` of the constraints, (..., nc), and those on the bodies stay what they are.
     """
@@ -144,7 +144,7 @@ def forces_along(state: MotionState, lam, dq, dqd, dqdd):
 
 
 def joint_forces_along(state: MotionState, dq, dqd, dqdd):
-    """How ``ID - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``."""
+    """Change of ``ID - tau_passive`` along columns of ``q``, ``qd`` and ``qdd``."""
     model, q, qd, qdd, _, f_ext = state
     tree, forces = model.spanning_tree, () if f_ext is None else (f_ext,)
     D_q, D_v = _inverse_derivatives(tree, q, qd, qdd, *forces)
@@ -157,14 +157,14 @@ def joint_forces_along(state: MotionState, dq, dqd, dqdd):
 
 @kernel
 def _constraint_motion(m, q, qd, qdd):
-    """``K qd`` less what moves with time, and ``K qdd - k``."""
+    """Kernel of ``K qd`` less prescribed rates, and of ``K qdd - k``."""
     c = loop_constraints(m, q, qd)
     return c.rate, c.K @ qdd - c.k
 
 
 @kernel
 def _constraint_force(m, q, lam):
-    """``Kᵀ lam``."""
+    """Kernel of the joint forces ``Kᵀ lam`` of constraints."""
     return loop_constraints(m, q, m.zero_velocity).K.T @ lam
 
 
@@ -204,7 +204,7 @@ def torque_derivatives(
     actuated: Sequence[str],
     independent: Sequence[str] | str | ArrayLike | None = None,
 ) -> TorqueDerivatives:
-    """Motor forces of a motion, and their derivatives.
+    """Motor forces of a motion and their derivatives by independent coordinates.
 
     Args:
         model: the mechanism; without loops all its variables are independent.

@@ -82,6 +82,7 @@ class LinearModel:
         return iter((self.A, self.B))
 
     def _repr_html_(self):
+        """HTML view of the linear model's matrices and eigenvalues, for notebooks."""
         names = ", ".join(self.coordinates)
         parts = notebook.matrix("A", self.A), notebook.matrix("B", self.B)
         values = notebook.eigenvalues(self.A)
@@ -90,7 +91,7 @@ class LinearModel:
 
     @property
     def eigenvalues(self) -> Array:
-        """Eigenvalues of ``A``, (..., 2 p)."""
+        """Eigenvalues of the state matrix ``A``, (..., 2 p)."""
         return np.linalg.eigvals(self.A)
 
 
@@ -105,7 +106,7 @@ def linearize_in_coordinates(
     independent: Sequence[str] | str | ArrayLike | None = None,
     method: str = "equations",
 ) -> LinearModel:
-    """Equations of motion to first order, in independent coordinates.
+    """``LinearModel`` of the equations of motion in independent coordinates.
 
     ``kt.linearize`` gives the same for every mechanism, in continuous or discrete time; here the
     method of Spencer's thesis can be chosen.
@@ -132,7 +133,7 @@ def linearize_in_coordinates(
 
 
 def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> LinearModel:
-    """Linear model, for arrays on the CPU."""
+    """``LinearModel`` for NumPy arrays, by one of several methods."""
     if method not in _METHODS:
         raise UnknownNameError(
             f"kinetree.loops.linearize_in_coordinates has no method {method!r}; use one of "
@@ -149,12 +150,12 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
 
 
 def _are_few(model, *arrays):
-    """Whether samples do not repay compiling a plan: the general way has shorter kernels."""
+    """Whether there are too few samples to repay compiling an elimination plan."""
     return model.is_constrained and are_few(model, ("linear_model",), arrays, [1, 1, 1])
 
 
 def _assemble(state, chosen, G, A21, A22, B2, turning=None):
-    """The linear model from its blocks; ``turning`` is ``R [G dy, qd]``, if that is known."""
+    """``LinearModel`` assembled from its lower blocks ``A21``, ``A22``, ``B2``."""
     model, q, qd, qdd, *_ = state
     batch, p = qdd.shape[:-1], len(chosen.names)
     sizes = ((2 * p, 2 * p), (2 * p, model.nv), (2 * p,))
@@ -173,7 +174,7 @@ def _assemble(state, chosen, G, A21, A22, B2, turning=None):
 
 
 def _by_plan(model, q, qd, tau, f_ext, independent):
-    """The linear model by ``tangent_dynamics``, or None where its plan does not fit.
+    """``LinearModel`` by ``tangent_dynamics``; None where its elimination plan does not fit.
 
     Names of tree joints have their own plan. Other coordinates ``yd = R qd`` follow from those
     ``z`` of the best plan: with ``T = R G``,
@@ -209,7 +210,7 @@ def _by_plan(model, q, qd, tau, f_ext, independent):
 
 
 def _solve_poor_samples(linear, state, chosen, poor):
-    """The linear model, with the samples that the plan does not fit solved in the general way.
+    """``LinearModel`` with ill-conditioned samples solved generally; None if unsolvable.
 
     None where these cannot be solved, for the error to name the sample.
     """
@@ -233,7 +234,7 @@ def _solve_poor_samples(linear, state, chosen, poor):
 
 
 def _in_variables(state, t, chosen, at):
-    """The linear model in the variables of the plan, numbers ``at`` in the order wanted."""
+    """``LinearModel`` in a plan's own variables, reordered as requested."""
     order = [t.columns.index(k) for k in at]
     G, W, U, B = t.G[..., order], t.W[..., order], t.U[..., order], t.B[..., order, :]
     turning = t.turning if np.ndim(t.turning) == 0 else t.turning[..., at, :][..., order]
@@ -249,7 +250,7 @@ class _Requested(NamedTuple):
 
 
 def _read_coordinates(model, independent):
-    """Coordinates that a caller requests; None for what the general way must reject."""
+    """Requested coordinates; None for what only the general method can reject."""
     if isinstance(independent, str) or independent is None or not are_names(independent):
         return _Requested()
     key = ("named coordinates", tuple(independent))
@@ -259,7 +260,7 @@ def _read_coordinates(model, independent):
 
 
 def _read_names(model, names):
-    """Variables of the tree by name; None for what the general way must reject."""
+    """Requested tree variables by name; None for what the general method must reject."""
     chosen = coordinates_by_name(model, names)
     if chosen.loops or not chosen.names:
         return _Requested()
@@ -270,7 +271,7 @@ def _read_names(model, names):
 
 
 def _in_other_coordinates(state, t, independent):
-    """The linear model in ``y`` with ``yd = R qd``, from that in the variables of a plan."""
+    """``LinearModel`` in coordinates ``yd = R qd``, from that in a plan's variables."""
     model, q, qd, *_ = state
     state = state._replace(q=np.broadcast_to(q, (*t.qdd.shape[:-1], model.nq)))
     state = state._replace(qd=np.broadcast_to(qd, t.qdd.shape))
@@ -304,7 +305,7 @@ _DETERMINED = 1e-5
 def motion_state(
     model, q, qd, tau, f_ext, independent
 ) -> tuple[MotionState, Coordinates, VelocityBasis]:
-    """The motion of a closed mechanism in a state, and coordinates for it."""
+    """``MotionState`` of a closed mechanism, its coordinates and velocity basis."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, qd, tau)))
@@ -319,12 +320,12 @@ def motion_state(
 
 
 def equations(state, chosen, basis):
-    """Lower blocks of ``A`` and ``B``: Spencer (B.1)–(B.5), for joints of any kind."""
+    """Lower blocks of ``A`` and ``B`` by the equations of Spencer (B.1)–(B.5)."""
     return lower_blocks(state, motion_derivatives(state, chosen, basis), basis)
 
 
 def lower_blocks(state, motion: MotionDerivatives, basis):
-    """Derivatives of the accelerations of the coordinates: by them, their rates, and ``tau``."""
+    """Derivatives of coordinate accelerations by coordinates, their rates, and ``tau``."""
     f, G_T = force_derivatives(state, motion, basis), np.swapaxes(basis.G, -1, -2)
     blocks = (-G_T @ f.dy, -G_T @ f.dyd, G_T)
     return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]

@@ -36,7 +36,7 @@ class NonholonomicModel(LinearModel):
 
 
 def linearize_nonholonomic(model, q, qd, tau, f_ext=None, *, independent=None) -> NonholonomicModel:
-    """The equations of motion to first order; arguments as in ``linearize_in_coordinates``."""
+    """``LinearModel`` of a nonholonomic mechanism; arguments of ``linearize_in_coordinates``."""
     if independent is not None:
         nonholonomic = next(c.name for c in model.constraints if not c.holonomic)
         raise LoopError(

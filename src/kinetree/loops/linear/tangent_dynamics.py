@@ -89,7 +89,7 @@ class PlanBlocks(NamedTuple):
 
 
 def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics | None:
-    """The derivatives, or None where there is no plan.
+    """``TangentDynamics``: derivatives of the closed motion; None without a plan.
 
     Args:
         model: the mechanism; without loops all variables are independent.
@@ -110,7 +110,7 @@ def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics 
 
 
 def plan_blocks(model, at, q, qd, tau, f_ext=None) -> PlanBlocks | None:
-    """The linear model of a mechanism with loops, or None where there is no plan.
+    """``PlanBlocks`` of the linear model of a mechanism with loops; None without a plan.
 
     Args:
         model: the mechanism.
@@ -126,7 +126,7 @@ def plan_blocks(model, at, q, qd, tau, f_ext=None) -> PlanBlocks | None:
 
 
 def _call_kernel(model, columns, arrays, at=None):
-    """Results of the kernel, and the numbers of its variables; None where it cannot be called."""
+    """Results of the linearisation kernel and its variables; None if it cannot be called."""
     key = ("linear model", columns, at, len(arrays))
     found = model.memo.get(key)
     if found is None:
@@ -147,7 +147,7 @@ _passive = differentiate(passive_force, wrt=("q", "qd"))
 
 
 def acceleration_derivatives(model, q, qd, tau, f_ext=None):
-    """Derivatives of accelerations by ``q``, ``qd`` and the forces of the motors, (..., nv, nv)."""
+    """Derivatives of tree accelerations by ``q``, ``qd`` and motor forces, (..., nv, nv)."""
     forces = () if f_ext is None else (f_ext,)
     by_q, by_qd, by_tau = _accelerations(model, q, qd, tau + passive_force(model, q, qd), *forces)
     passive_q, passive_qd = _passive(model, q, qd)
@@ -155,7 +155,7 @@ def acceleration_derivatives(model, q, qd, tau, f_ext=None):
 
 
 def _of_tree(model, q, qd, tau, *forces):
-    """Derivatives of the motion by all variables of a tree."""
+    """``TangentDynamics`` of a tree, all of whose variables are independent."""
     W, U, B = acceleration_derivatives(model, q, qd, tau, *forces)
     qdd = forward_dynamics(model, q, qd, tau + passive_force(model, q, qd), *forces)
     G = np.broadcast_to(np.eye(model.nv), B.shape)
@@ -169,7 +169,7 @@ def _of_tree(model, q, qd, tau, *forces):
 
 @kernel
 def _forces(m, q, qd, qdd, lam, f_ext=None, *, axes=None):
-    """``f`` and ``a``, one after the other."""
+    """Kernel of joint force and constraint acceleration residuals, concatenated."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     c = stacked_rows(condensed_view(m), q, qd, axes)
     load = fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
@@ -178,7 +178,7 @@ def _forces(m, q, qd, qdd, lam, f_ext=None, *, axes=None):
 
 @kernel
 def _rate(m, q, qd, *, axes=None):
-    """``K qd`` less what moves with time."""
+    """Kernel of the constraint rates ``K qd`` less what moves with time."""
     return stacked_rows(condensed_view(m), q, qd, axes).rate
 
 
@@ -190,7 +190,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def kernel_and_columns(model, columns, count, at=None):
-    """The kernel for a number of arrays, and the numbers of its independent variables.
+    """Linearisation kernel for 3 or 4 arrays, and the numbers of its variables.
 
     With ``at``, these numbers in the order of the coordinates, it returns ``PlanBlocks``.
     """
@@ -226,12 +226,12 @@ def kernel_and_columns(model, columns, count, at=None):
 
 
 def _refuse(arrays):
-    """Raise the error about numbers that are not real."""
+    """Raise TraceError about arrays that are not real numbers."""
     raise TraceError("a linear model of a closed mechanism takes real numbers")
 
 
 def _text(m, way, q, qd, tau, f_ext=None):
-    """``G``, ``V``, ``W``, ``U``, ``B``, ``qdd`` and their health, by one plan."""
+    """Tangent dynamics ``G, V, W, U, B, qdd`` and health, by one elimination plan."""
     axes, pivots = way.plan.axes, way.plan.pivots
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     c, n = stacked_rows(condensed_view(m), q, qd, axes), m.nv
@@ -266,7 +266,7 @@ def _text(m, way, q, qd, tau, f_ext=None):
 
 
 def _assemble_blocks(m, at, qd, found):
-    """``PlanBlocks`` of what ``_text`` found, with the coordinates in the order of ``at``."""
+    """``PlanBlocks`` from the results of ``_text``, coordinates in the order of ``at``."""
     G, _, W, U, B, qdd, *turning, health = found
     order = [sorted(at).index(k) for k in at]
     at, p = list(at), len(at)
@@ -279,7 +279,7 @@ def _assemble_blocks(m, at, qd, found):
 
 
 def _bracket(m, q, u, v):
-    """``[u, v]`` of two velocities, (nv,): zero for joints whose rates are derivatives."""
+    """Lie bracket ``[u, v]`` of two velocities, (nv,), zero for joints whose rates commute."""
     found = []
     for i in range(1, m.body_count + 1):
         joint, at, q_i = m.joint[i], m.v_slice[i], q[m.q_slice[i]]
@@ -294,7 +294,7 @@ def _bracket(m, q, u, v):
 
 
 def _dense(basis, free):
-    """``G`` as an array, (nv, p)."""
+    """Dense array (nv, p) of a sparse null-space basis ``G``."""
     G = np.zeros((len(basis), len(free)), dtype=object)
     for i, row in enumerate(basis):
         for j, x in row.items():
@@ -303,13 +303,13 @@ def _dense(basis, free):
 
 
 def _particular(K, right, pivots):
-    """``x`` with ``K x = right`` whose independent rows are zero, (n, columns)."""
+    """Solution of ``K x = right`` with zero independent rows, (n, columns)."""
     x = null_space_basis(K, right, pivots).g
     return np.stack([np.zeros(right.shape[1], dtype=int) + row for row in x])
 
 
 def _multipliers(K, force, pivots):
-    """``lam`` with ``Kᵀ lam = force``, zero for redundant rows: the pivots serve again."""
+    """Multipliers with ``Kᵀ lam = force``, zero for redundant rows, by the same pivots."""
     n = len(K)
     columns = {j: {**row} for j, row in enumerate(sparse_rows(np.asarray(K).T))}
     kept_rows = {i for i, _ in pivots}

@@ -44,7 +44,7 @@ class VelocityBasis(NamedTuple):
 
 
 def velocity_basis(model, q, K, chosen: Coordinates) -> VelocityBasis:
-    """``G`` of some coordinates; raises SingularError where they do not determine the motion."""
+    """``VelocityBasis`` of coordinates; SingularError if they do not determine the motion."""
     units, p = scaling(model), len(chosen.names)
     R = np.broadcast_to(coordinate_jacobian(model, q, chosen), (*K.shape[:-2], p, model.nv))
     size = np.linalg.norm(R * units.columns, axis=-1)
@@ -67,7 +67,7 @@ def velocity_basis(model, q, K, chosen: Coordinates) -> VelocityBasis:
 
 
 def velocities(model, q, yd, basis: VelocityBasis):
-    """Joint velocities from those of the coordinates, ``G yd``, and what time moves, (..., nv)."""
+    """Joint velocities (..., nv) from coordinate rates ``yd``, plus prescribed ones."""
     G, inverse = basis
     qd = np.einsum("...np,...p->...n", G, yd)
     moving = np.asarray(constraint(model, q, np.zeros((*np.shape(q)[:-1], model.nv))).rate)
@@ -75,7 +75,7 @@ def velocities(model, q, yd, basis: VelocityBasis):
 
 
 def coordinate_jacobian(model, q, chosen):
-    """``R``, (..., p, nv)."""
+    """Matrix ``R`` of the coordinates ``yd = R qd``, (..., p, nv)."""
     if not chosen.loops:
         return chosen.rows
     J = _loop_gradient(model, q, np.zeros(model.nv))
@@ -86,7 +86,7 @@ def coordinate_jacobian(model, q, chosen):
 
 
 def coordinate_values(model, q, chosen):
-    """``y``, (..., p): from the neutral positions of the joints."""
+    """Coordinates ``y`` (..., p), counted from the joints' neutral positions."""
     y = np.einsum("...pn,...n->...p", chosen.rows, model.difference(model.neutral(), q))
     for row, k in chosen.loops:
         y[..., row] = _loop_position(model, q)[..., k]
@@ -94,7 +94,7 @@ def coordinate_values(model, q, chosen):
 
 
 def coordinate_rates(model, q, qd, chosen):
-    """``yd``, (..., p)."""
+    """Coordinate rates ``yd``, (..., p)."""
     yd = np.einsum("...pn,...n->...p", chosen.rows, qd)
     for row, k in chosen.loops:
         yd[..., row] = _loop_velocity(model, q, qd)[..., k]
@@ -102,7 +102,7 @@ def coordinate_rates(model, q, qd, chosen):
 
 
 def coordinate_accelerations(model, q, qd, qdd, chosen):
-    """``ydd``, (..., p)."""
+    """Coordinate accelerations ``ydd``, (..., p)."""
     ydd = np.einsum("...pn,...n->...p", chosen.rows, np.broadcast_arrays(qdd, qd)[0])
     for row, k in chosen.loops:
         ydd[..., row] = _loop_motion(model, q, qd, qdd)[1][..., k]
@@ -110,7 +110,7 @@ def coordinate_accelerations(model, q, qd, qdd, chosen):
 
 
 def coordinate_changes(model, q0, q, chosen):
-    """How far ``y`` at ``q`` is from ``y`` at ``q0``, (..., p)."""
+    """Coordinate differences of ``q`` from ``q0``, (..., p)."""
     dy = np.einsum("...pn,...n->...p", chosen.rows, model.difference(q0, q))
     for row, k in chosen.loops:
         dy[..., row] = (_loop_position(model, q) - _loop_position(model, q0))[..., k]
@@ -118,7 +118,7 @@ def coordinate_changes(model, q0, q, chosen):
 
 
 def move_coordinates(model, q, dy, chosen, near=None):
-    """The closed configuration whose coordinates differ from those of ``q`` by ``dy``, (nq,).
+    """Closed configuration (nq,) whose coordinates differ from those of ``q`` by ``dy``.
 
     Newton's method, from ``q`` or a better guess ``near``.
 
@@ -143,7 +143,7 @@ def move_coordinates(model, q, dy, chosen, near=None):
 
 
 def coordinates_at(model, q0, q, chosen):
-    """Coordinates whose rates at ``q`` are those of ``coordinate_changes(model, q0, q, chosen)``.
+    """``Coordinates`` whose rates at ``q`` are those of ``coordinate_changes`` from ``q0``.
 
     The same, where rates are derivatives; displacements of free and ball joints turn their axes.
     """
@@ -154,7 +154,7 @@ def coordinates_at(model, q0, q, chosen):
 
 
 def loop_coordinates_along(state, chosen, dq, dqd):
-    """How ``yd`` and ``ydd`` change along columns of ``q`` and ``qd``, beyond what ``R`` says.
+    """Changes of loop-joint coordinates' ``yd``, ``ydd`` along columns, beyond ``R``.
 
     Nothing for variables of the tree; those of loop joints are functions of the state.
     """
@@ -171,20 +171,20 @@ def loop_coordinates_along(state, chosen, dq, dqd):
 
 @kernel
 def _loop_motion(m, q, qd, qdd):
-    """Velocities and accelerations of the loop joints."""
+    """Kernel of velocities and accelerations of the loop joints."""
     states = link_states(ClosedChain(m), q, qd, qdd)
     return states.v[m.nv :], states.vdot[m.nv :]
 
 
 @kernel
 def _loop_velocity(m, q, qd):
-    """Velocities of the loop joints."""
+    """Kernel of the velocities of the loop joints."""
     return link_states(ClosedChain(m), q, qd, m.zero_velocity).v[m.nv :]
 
 
 @kernel
 def _loop_position(m, q):
-    """Positions of the loop joints."""
+    """Kernel of the positions of the loop joints."""
     return link_states(ClosedChain(m), q, m.zero_velocity, m.zero_velocity).q_v
 
 
@@ -196,7 +196,7 @@ _loop_rate = jvp(_loop_motion, wrt=("q", "qd"))
 
 
 def along_columns(rate, model, *arrays, tangents, f_ext=None) -> Any:
-    """Rates by ``rate``, a ``kinetree.jvp``, along each column of the tangents.
+    """Directional derivatives by a ``kinetree.jvp`` along each column of the tangents.
 
     Args:
         rate: the rate of a function that returns vectors.
@@ -233,13 +233,13 @@ class MotionState(NamedTuple):
     """Forces on the bodies, (..., body_count, 6), or None."""
 
     def constraint_force(self):
-        """``Kᵀ lam``, (..., nv): what motion and gravity take beyond motors and joints."""
+        """Joint forces ``Kᵀ lam`` (..., nv) that the constraints must supply."""
         forces = () if self.f_ext is None else (self.f_ext,)
         total = inverse_dynamics(self.model.spanning_tree, self.q, self.qd, self.qdd, *forces)
         return total - passive_force(self.model, self.q, self.qd) - self.tau
 
     def multipliers(self, basis: VelocityBasis):
-        """``lam``, (..., nc), one of many where constraints are redundant.
+        """Constraint forces ``lam`` (..., nc), one of many if constraints are redundant.
 
         With the left inverse ``[G P]`` of ``[R; K]``, ``Rᵀ Gᵀ f + Kᵀ Pᵀ f = f`` for every force;
         one of the constraints does no work, ``Gᵀ f = 0``, so it is ``Kᵀ lam`` for ``lam = Pᵀ f``.
@@ -249,7 +249,7 @@ class MotionState(NamedTuple):
 
 
 def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis):
-    """``qdd`` under the forces ``tau`` of the motors: ``G ydd + g`` — Spencer (4.10), RBDA (8.46).
+    """Joint accelerations ``G ydd + g`` under motor forces (Spencer 4.10, RBDA 8.46).
 
     Args:
         model: the mechanism.
@@ -269,7 +269,7 @@ def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis)
 
 
 def require_closed(model, q, qd, c: Constraint):
-    """Raise ShapeError for a state that does not close the loops, up to drift."""
+    """Raise ShapeError for a state whose loops are open beyond drift."""
     limit = CLOSURE_TOLERANCE / 10  # beyond it, the check with words decides
     errors = ClosureErrors.of(model, c, np.zeros_like(qd))
     suspect = (errors.position > limit) | (errors.velocity > limit)

@@ -13,19 +13,19 @@ from kinetree.errors import SingularError
 
 
 def invariants(system, q, v) -> Any:
-    """``h = (g, G v)``, (2m,) — Spencer (2.7)."""
+    """Invariants ``h = (g, G v)`` of a state, (2m,) (Spencer 2.7)."""
     g, G, _ = system.constraint(q, v)
     return np.concatenate([g, G @ v])
 
 
 def invariant_gradient(system, q, v) -> Any:
-    """``H = [[G, 0], [d(G v)/dq, G]]``, (2m, 2n) — Spencer (2.10)."""
+    """Gradient ``[[G, 0], [d(G v)/dq, G]]`` of the invariants, (2m, 2n) (Spencer 2.10)."""
     G = system.G(q)
     return np.block([[G, np.zeros_like(G)], [rate_gradient(system, q, v), G]])
 
 
 def rate_gradient(system, q, v):
-    """``d(G v)/dq``, (m, n); on the way of ``v`` that is ``dG/dt``.
+    """Derivative ``d(G v)/dq`` of constraint rates by positions, (m, n).
 
     In a vector space ``Gdot v`` is a quadratic form of ``v`` whose bilinear form is symmetric, so
     that the matrix follows from products, without differences of positions.
@@ -51,7 +51,7 @@ class InvariantSolution(NamedTuple):
 
     @property
     def iterations(self) -> int:
-        """Number of steps."""
+        """Number of Newton steps that were taken."""
         return len(self.steps)
 
 
@@ -66,7 +66,7 @@ def newton(
     limit=30,
     what="the equations",
 ) -> InvariantSolution:
-    """Repeat ``x + dx`` until the error, or the residual, is small enough.
+    """Solution by Newton steps until the estimated error, or the residual, is small.
 
     The error is bounded by ``rho / (1 - rho)`` times the last step, where ``rho`` is the mean rate
     at which steps became shorter: ``(last / first) ** (1 / (j + 1))`` after step j = 0, 1, ... So

@@ -34,7 +34,7 @@ def system_of(
     *,
     passive: bool = True,
 ) -> ConstrainedSystem:
-    """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
+    """``ConstrainedSystem`` of a model: ``M vdot = F - Gᵀ lam``, ``g = 0``.
 
     Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what
     is not needed where they begin. The sign of ``lam`` is that of Spencer's thesis, opposite to the
@@ -96,7 +96,7 @@ def system_of(
 
 
 def _check_is_supported(model):
-    """Raise an error for what moves by itself, and for constraints of velocity or time."""
+    """Raise an error for self-moving joints and constraints on velocity or time."""
     for name, joint in zip(_names(model), _joints(model), strict=True):
         if joint.moves_by_itself:
             raise JointError(
@@ -114,17 +114,17 @@ def _check_is_supported(model):
 
 
 def _names(model):
-    """Names of all joints, of the tree and of loops."""
+    """Names of all joints, tree joints before loop joints."""
     return (*model.joint_names, *model.loop_names)
 
 
 def _joints(model):
-    """All joints, of the tree and of loops."""
+    """All joints, tree joints before loop joints."""
     return (*model.joint[1:], *(loop.joint for loop in model.loops))
 
 
 def _force(model, tau) -> Callable:
-    """Function of time and state to joint forces, from a vector, a function or None."""
+    """Function ``(t, q, v)`` of joint forces, from a vector, a function or None."""
     if tau is None:
         return lambda t, q, v: 0.0
     if callable(tau):
@@ -137,38 +137,38 @@ def _force(model, tau) -> Callable:
 
 @kernel
 def _error(model, q):
-    """``g``."""
+    """Kernel of the constraint errors ``g``."""
     return loop_errors(model, q)
 
 
 @kernel
 def _matrix(model, q):
-    """``G``."""
+    """Kernel of the constraint matrix ``G``."""
     return loop_constraints(model, q, model.zero_velocity).K
 
 
 @kernel
 def _products(model, q, qd):
-    """``Gdot v``."""
+    """Kernel of the velocity products ``Gdot v``."""
     return -loop_constraints(model, q, qd).k
 
 
 @kernel
 def _terms(model, q, qd):
-    """``g``, ``G`` and ``Gdot v`` at once."""
+    """Kernel of ``g``, ``G`` and ``Gdot v`` together."""
     K, k, error, _ = loop_constraints(model, q, qd)
     return error, K, -k
 
 
 @kernel
 def _rate(model, q, qd):
-    """``G v``."""
+    """Kernel of the constraint rates ``G v``."""
     return loop_constraints(model, q, qd).rate
 
 
 @kernel
 def _equations(model, q, qd, qdd, lam, f_ext=None, *, passive=True):
-    """``M vdot - F + Gᵀ lam`` without motors, and ``G vdot + Gdot v``."""
+    """Kernel of the residuals ``M vdot - F + Gᵀ lam`` without motors, and ``G vdot + Gdot v``."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     load = fewest.inverse_dynamics(model, q, qd, qdd, forces)
     if passive:
@@ -182,7 +182,7 @@ _equation_derivatives = differentiate(_equations, wrt=("q", "qd"))
 
 @kernel
 def _energy(model, q, qd):
-    """Kinetic and potential energy [J]."""
+    """Kernel of the kinetic plus potential energy [J]."""
     return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
 
 

@@ -26,17 +26,17 @@ class Stabilization(NamedTuple):
     """Frequency [1/s]."""
 
     def products(self, terms: ConstraintTerms, v: ArrayLike) -> np.ndarray:
-        """Products that take the place of ``Gdot v``."""
+        """Baumgarte-stabilised terms (m,) that replace ``Gdot v``."""
         return terms.Gdot_v + 2 * self.alpha * (terms.G @ v) + self.beta**2 * terms.g
 
 
 def velocity_products(terms, v, stabilization: Stabilization | None = None):
-    """``Gdot v``, with the terms of Baumgarte's method if given."""
+    """Velocity products ``Gdot v`` (m,), with Baumgarte terms if given."""
     return terms.Gdot_v if stabilization is None else stabilization.products(terms, v)
 
 
 def multipliers(system, t, q, v, *, stabilization: Stabilization | None = None):
-    """``lam = (G M⁻¹ Gᵀ)⁻¹ (G M⁻¹ F + Gdot v)``, (m,) — Spencer (2.4).
+    """Lagrange multipliers of the constraints, (m,) (Spencer 2.4).
 
     They are large near kinematic singularities, whatever the forces are, and do not exist there nor
     with redundant constraints: a SingularError. The sign is that of ``M vdot = F - Gᵀ lam``.
@@ -45,18 +45,18 @@ def multipliers(system, t, q, v, *, stabilization: Stabilization | None = None):
 
 
 def acceleration(system, t, q, v, *, stabilization: Stabilization | None = None):
-    """``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) — Spencer (2.5)."""
+    """Constrained acceleration ``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) (Spencer 2.5)."""
     return _solution(system, t, q, v, stabilization)[0]
 
 
 def independent_acceleration(system, t, q, v, K, c):
-    """``z`` of ``Kᵀ M K z = Kᵀ (F - M c)``, (p,): only a p x p matrix is solved."""
+    """Independent accelerations ``z`` of ``Kᵀ M K z = Kᵀ (F - M c)``, (p,)."""
     M = system.M(q)
     return solved_inertia(K.T @ M @ K, K.T @ (system.F(t, q, v) - M @ c))
 
 
 def solved_inertia(M, force):
-    """``M⁻¹ force`` of a projected inertia matrix, or a SingularError."""
+    """Solution ``M⁻¹ force`` for a projected inertia matrix; SingularError if singular."""
     try:
         return np.linalg.solve(M, force)
     except np.linalg.LinAlgError:
@@ -80,7 +80,7 @@ def _solution(system, t, q, v, stabilization):
 
 
 def _check_regular(system, inertia):
-    """Reject a matrix that is singular up to rounding, in the units of the constraints."""
+    """Raise SingularError if the scaled constraint inertia is singular up to rounding."""
     if system.m == 0 or not np.all(np.isfinite(inertia)):
         return  # what is not finite shows in the result
     weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)

@@ -92,7 +92,7 @@ class ConstrainedSystem:
         energy: Callable | None = None,
         **others: Any,
     ) -> "ConstrainedSystem":
-        """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
+        """``ConstrainedSystem`` whose ``G`` and ``Gdot_v`` are derived exactly from ``g``.
 
         Linear models take the derivatives of ``M`` and ``F`` as well, exactly where these are
         written as for ``@kt.kernel``, else by differences.
@@ -113,13 +113,13 @@ class ConstrainedSystem:
         return cls(n=n, m=m, M=M, F=F, g=g, G=G, Gdot_v=Gdot_v, **others)
 
     def constraint(self, q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
-        """``g``, ``G`` and ``Gdot v`` at one state."""
+        """``ConstraintTerms``: ``g``, ``G`` and ``Gdot v`` at one state."""
         if self.terms is not None:
             return self.terms(q, v)
         return ConstraintTerms(self.g(q), self.G(q), self.Gdot_v(q, v))
 
     def check(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Raise ShapeError unless terms have the sizes of ``n`` and ``m``, and are consistent.
+        """Raise ShapeError unless all terms have consistent sizes and derivatives.
 
         Derivatives are compared with differences along ``v``, which must not be zero for that:
         ``G`` with those of ``g``, ``Gdot_v`` with those of ``G v``, gradients with those of the
@@ -139,7 +139,7 @@ class ConstrainedSystem:
         self._check_derivatives(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
 
     def _check_derivatives(self, q, v):
-        """Raise ShapeError where a derivative is not that of its function along ``v``."""
+        """Raise ShapeError if a derivative does not match its function along ``v``."""
         move, terms = self.space.move, self.constraint(q, v)
         G, rate, energy = self.G, self.rate_gradient, self.energy
         claims = [
@@ -167,12 +167,12 @@ class ConstrainedSystem:
             )
 
     def independent(self, q: ArrayLike, *, tolerance: float | None = None) -> "ConstrainedSystem":
-        """System with the constraints that are independent at ``q``."""
+        """System with only constraints that are independent at ``q``."""
         rows = independent_rows(self.G(q), self.scaling, tolerance=tolerance)
         return self if len(rows) == self.m else self.with_rows(rows)
 
     def with_rows(self, rows: Sequence[int] | ArrayLike) -> "ConstrainedSystem":
-        """System with some of its constraints."""
+        """System with only the constraints of these row numbers."""
         gradient, scaling = self.rate_gradient, self.scaling
         derivatives: Any = self.derivatives
         all_rows = [*range(self.n), *(self.n + np.arange(self.m)[rows])]
@@ -206,7 +206,7 @@ _ALIKE = 1e-3
 
 
 def _require_derivative(name, of, along, claim):
-    """Raise ShapeError where ``claim`` is not the derivative of a function of time at zero.
+    """Raise ShapeError if ``claim`` is not the derivative of a function of time at 0.
 
     Differences with two steps show how exact they are: the claim need not be better.
     """
@@ -224,14 +224,14 @@ def _require_derivative(name, of, along, claim):
 
 
 def _require_equal(name, of, found, expected):
-    """Raise ShapeError where two results that should be the same are not."""
+    """Raise ShapeError if two results that should be equal differ."""
     size = np.max(np.abs([found, expected]), initial=0.0)
     if not np.max(np.abs(found - expected), initial=0.0) <= _ALIKE * size:
         raise ShapeError(f"{name} is {_short_text(found)}, and {of} is {_short_text(expected)}")
 
 
 def _short_text(value):
-    """An array in few letters."""
+    """Array as short text for error messages."""
     return np.array2string(np.asarray(value), precision=4, threshold=6)
 
 
@@ -239,7 +239,7 @@ def _short_text(value):
 
 
 def derived_constraint(g):
-    """``g``, ``G = dg/dq`` and the product ``Gdot v``, compiled, from a function of ``q``."""
+    """Compiled ``g``, ``G = dg/dq`` and ``Gdot v`` from a constraint function of ``q``."""
     g = _kernel(g)
     along = jvp(g, wrt="q")
 
@@ -252,7 +252,7 @@ def derived_constraint(g):
 
 
 def derived_equations(M, F, G, Gdot_v) -> Callable:
-    """Derivatives of the equations of motion, for ``ConstrainedSystem.derivatives``.
+    """Function of the exact derivatives of the equations of motion; differences if needed.
 
     By differences, where ``M`` or ``F`` cannot be traced.
     """
@@ -279,7 +279,7 @@ def derived_equations(M, F, G, Gdot_v) -> Callable:
 
 
 def differences_of_equations(M, F, G, Gdot_v, move=np.add) -> Callable:
-    """Derivatives of equations by central differences; ``move`` adds a step to ``q``."""
+    """Function of the equations' derivatives by central differences."""
 
     def derivatives(t, q, v, vdot, lam):
         def equations(q, v):
@@ -293,7 +293,7 @@ def differences_of_equations(M, F, G, Gdot_v, move=np.add) -> Callable:
 
 
 def central_differences(f, q, v, move=np.add):
-    """Derivatives of ``f(q, v)`` along ``q`` and by ``v``, good to about nine digits."""
+    """Derivatives of ``f(q, v)`` along ``q`` and by ``v``, to about nine digits."""
     step = 6e-6  # where truncation and rounding are alike
     steps = step * np.eye(len(v))
     by_q = [(f(move(q, e), v) - f(move(q, -e), v)) / (2 * step) for e in steps]
@@ -302,7 +302,7 @@ def central_differences(f, q, v, move=np.add):
 
 
 def derived_gradient(energy) -> Callable:
-    """Derivative of a function of ``q, v`` with respect to both, (2n,)."""
+    """Function of the gradient (2n,) of an energy with respect to ``q`` and ``v``."""
     gradients = differentiate(_kernel(energy), wrt=("q", "v"))
     return lambda q, v: np.concatenate(gradients(q, v))
 
@@ -321,7 +321,7 @@ class Relation(NamedTuple):
 
 
 def derived_relation(R, model=None, x="q") -> Relation:
-    """A relation from a function of ``x`` and ``y`` written as for ``@kt.kernel``.
+    """``Relation`` with derivatives from a traceable function of ``x`` and ``y``.
 
     Args:
         R: function of ``(q, y)``, or of ``(model, q, y)`` if a model is given.
@@ -346,7 +346,7 @@ def derived_relation(R, model=None, x="q") -> Relation:
 
 
 def given_relation(R, first, second, bias) -> Relation:
-    """A relation from functions of ``x, y`` that are not written for tracing.
+    """``Relation`` from untraceable functions and their derivatives.
 
     Args:
         R: the relation.
@@ -363,5 +363,5 @@ def given_relation(R, first, second, bias) -> Relation:
 
 
 def _kernel(function):
-    """Function as a kernel."""
+    """Function as a kernel, unless it is one already."""
     return function if hasattr(function, "bind") else kernel(function)

@@ -36,11 +36,11 @@ class ChartStepper(Stepper):
 
     @property
     def changes(self) -> int:
-        """How often charts were replaced, in all samples."""
+        """Number of chart changes so far, over all samples."""
         return sum(atlas.changes for atlas in self._atlases.values())
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
+        """State and work after a step of ``h`` seconds in chart coordinates."""
         q1, qd1, work = np.array(q), np.array(qd), np.zeros(q.shape[:-1])
         for index in np.ndindex(q.shape[:-1]):
             forces = _Forces(self.model, self.field, tau[index])

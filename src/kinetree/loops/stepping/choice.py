@@ -43,7 +43,7 @@ class EquationChoice(NamedTuple):
 
 
 def choose(model, q, prescribed=()) -> EquationChoice:
-    """The equations to solve in motions from the configuration ``q``, (nq,).
+    """Choice of independent constraint equations for motions from the configuration ``q``.
 
     ``prescribed`` are the velocity variables of prescribed joints: equations must be independent
     for the others.
@@ -71,7 +71,7 @@ def choose(model, q, prescribed=()) -> EquationChoice:
 
 
 def better_choice(model, q, chosen: Chosen) -> Chosen | None:
-    """Equations that are farther from dependent at ``q`` than the chosen ones; None if these do."""
+    """Better conditioned ``Chosen`` equations at ``q``; None if the present ones suffice."""
     units = scaling(model)
     K, size = _of_others(_matrix(model, q), chosen.prescribed), len(chosen.rows)
     if size == len(K):
@@ -85,7 +85,7 @@ def better_choice(model, q, chosen: Chosen) -> Chosen | None:
 
 
 def _weight(model, q, units):
-    """``weight`` of the equations, see ``Chosen``: zero unless ``H`` is singular."""
+    """Penalty weight of the equations, see ``Chosen``: zero unless ``H`` is singular."""
     if all(has_full_inertia(I) for I in model.inertia[1:]):
         return 0.0
     H = units.columns[:, None] * crba.joint_space_inertia(model, q).astype(float) * units.columns
@@ -99,7 +99,7 @@ def _weight(model, q, units):
 
 
 def _slack(model, q, units):
-    """Errors that equations which are not chosen may have; looked for where there is a reason."""
+    """Errors tolerated in equations that are not solved; computed only if needed."""
     error = constraint(model, q, np.zeros(model.nv)).error
     far = np.max(np.abs(np.asarray(error) * units.rows), initial=0.0)
     known = units.policy.is_known or far > _CLOSED
@@ -107,14 +107,14 @@ def _slack(model, q, units):
 
 
 def _of_others(K, prescribed):
-    """``K`` with zeros for prescribed variables."""
+    """Copy of ``K`` with zero columns for prescribed variables."""
     K = np.array(K)
     K[:, list(prescribed)] = 0
     return K
 
 
 def _health(model, q, chosen):
-    """Health of the chosen equations: see ``equations.Rows``."""
+    """Smallest pivot of the whitened chosen equations relative to their mean; 0 if singular."""
     K = chosen.matrix(_matrix(model, q))
     Y = whitening(model, q, K, chosen.weight).forces(K.T)
     pivots = np.diagonal(np.linalg.qr(Y, mode="r")) ** 2
@@ -122,17 +122,17 @@ def _health(model, q, chosen):
 
 
 def _smallest(K):
-    """Smallest singular value."""
+    """Smallest singular value of ``K``."""
     return np.linalg.svd(K, compute_uv=False)[-1]
 
 
 def _matrix(model, q):
-    """Constraint matrix at rest."""
+    """Constraint matrix at configuration ``q`` and rest, (nc, nv)."""
     return np.asarray(constraint(model, q, np.zeros(model.nv)).K)
 
 
 def _near(model, q, K, units, rng):
-    """A configuration next to ``q`` where the loops are closed; None where there is none."""
+    """Random closed configuration next to ``q``, or None if there is none."""
     free = np.linalg.svd(units.apply(K))[2][rank(K, units) :].T  # motions that K allows
     if not free.shape[1]:
         return None
@@ -148,7 +148,7 @@ def _near(model, q, K, units, rng):
 
 
 def closed_start(model, q, qd, name="q0"):
-    """A state, of a batch, with loops closed that are open by little; a warning says which.
+    """State with slightly open loops closed, of a batch; warns which.
 
     Files have positions with few digits. Loops that are open by more than ``NEARLY`` of their size
     stay so.
@@ -182,7 +182,7 @@ def closed_start(model, q, qd, name="q0"):
 
 
 def check_start(model, q, qd):
-    """Raise LoopError for a state, of a batch, that is off the constraints by more than drift."""
+    """Raise LoopError for a state, of a batch, that violates constraints beyond drift."""
     if not qd.size:
         return
     c = constraint(model, q, qd)
@@ -209,13 +209,13 @@ def check_start(model, q, qd):
 
 
 def _worst(sizes):
-    """Index of the largest, and how a message calls it."""
+    """Index of the largest size, and its description for messages."""
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(sizes)), np.shape(sizes)))
     return index, f" of sample {index}" if index else ""
 
 
 def warn_of_singular_start(model):
-    """Say that the motion from a start is not unique."""
+    """Warn that the motion from a singular start is not unique."""
     warn(
         f"the simulation of {model.name!r} starts in a singular configuration, where it "
         f"has more degrees of freedom than nearby: several branches of the motion begin here, and "

@@ -49,7 +49,7 @@ class Coefficients:
 
     @property
     def values(self):
-        """``alpha_m, alpha_f, beta, gamma``."""
+        """Coefficients ``alpha_m, alpha_f, beta, gamma`` of the generalized-alpha method."""
         rho = self.spectral_radius
         m, f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
         return m, f, (1 - m + f) ** 2 / 4, 1 / 2 - m + f
@@ -68,7 +68,7 @@ class _Ahead(NamedTuple):
 
 
 def _ahead(model, a, h, q, qd, before, method):
-    """State at the end of a step for a mean acceleration there."""
+    """State at the end of a generalized-alpha step for a mean acceleration ``a``."""
     m, f, beta, gamma = method()
     mean, qdd = before[: model.nv], before[model.nv :]
     delta = qd + (0.5 - beta) * h * mean + beta * h * a
@@ -81,7 +81,7 @@ def _ahead(model, a, h, q, qd, before, method):
 
 @kernel
 def _imbalance(model, a, times, q, qd, inputs, before, *, scheme):
-    """Joint forces that the motion needs at the end of the step, less those that act.
+    """Joint forces needed at the end of the step minus those that act, (nv,).
 
     ``times`` are its beginning and length, ``before`` running mean and acceleration there.
     """
@@ -96,7 +96,7 @@ _gradient = differentiate(_imbalance, wrt="a")
 
 @kernel
 def _alpha_step(model, t, h, q, qd, inputs, before, *, scheme):
-    """State, work, accelerations and last correction of one step."""
+    """Kernel of a generalized-alpha step: state, work, accelerations, last correction."""
     method, field = scheme.method, scheme.field
     chosen, (beta, gamma) = field.chosen, method()[2:]
     given, moving = (np.array([t, h]), q, qd, inputs, before), velocity_rows(model)
@@ -153,7 +153,7 @@ class AlphaStepper(Stepper):
         self._memory: dict = {}  # from a state to mean and acceleration there; the last two
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
+        """State and work after a generalized-alpha step of ``h`` seconds."""
         before = self._recall(t, q, qd, tau)
         numbers = (np.array(x, dtype=float) for x in (t, h))
         q1, qd1, work, now, defect = self._alpha.call(*numbers, q, qd, tau, before)
@@ -168,12 +168,12 @@ class AlphaStepper(Stepper):
         return Stepped(q1, qd1, work)
 
     def steps(self, t, h, q, qd, tau, count):
-        """``q, qd, work`` after several steps with the same ``tau``, one by one."""
+        """State and work after ``count`` steps with constant ``tau``."""
         states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau, h)
         return *states[-1][:2], sum(state[2] for state in states)
 
     def _recall(self, t, q, qd, tau):
-        """Mean and acceleration at the start, (..., 2 nv); anew where no step ended there."""
+        """Mean and actual acceleration at the start of a step, (..., 2 nv)."""
         if self._key(q, qd) not in self._memory:
             qdd = self.accelerations(t, q, qd, tau)[0]
             return np.concatenate([qdd, qdd], axis=-1)
@@ -181,12 +181,12 @@ class AlphaStepper(Stepper):
 
     @staticmethod
     def _key(q, qd):
-        """Key of a state, exact to the bit."""
+        """Key of a state for stored accelerations, exact to the bit."""
         return q.tobytes(), qd.tobytes()
 
     @property
     def _alpha(self):
-        """Compiled step."""
+        """Compiled generalized-alpha step."""
         q, v, held = self._zeros()
         scheme = Scheme(self.method, self.field)
         return _alpha_step.compiled(self.model, 0.0, 1.0, q, v, held, [*v, *v], scheme=scheme)

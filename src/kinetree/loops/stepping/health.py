@@ -43,11 +43,11 @@ class Judge:
         self.kick: Any = np.zeros(self.health.shape)
 
     def is_unhealthy(self, checks: Checks):
-        """Mask of the steps that end close to a singular configuration, (..., batch)."""
+        """Mask (..., batch) of steps that end close to a singular configuration."""
         return ~(checks.health >= UNHEALTHY * self.health)
 
     def badness(self, checks: Checks, index: Any = ...):
-        """How bad steps are, (..., batch): at most 1 for those that are good enough."""
+        """Badness (..., batch) of steps from their checks: at most 1 if acceptable."""
         tiny = np.finfo(float).tiny
         lost = _ENERGY * self.energy[index] + _TIMES * self.lost[index] + tiny
         kick = _KICK * self.energy[index] + _TIMES * self.kick[index] + tiny
@@ -56,7 +56,7 @@ class Judge:
         return np.where(np.isfinite(bad), bad, np.inf)
 
     def learn(self, checks: Checks):
-        """Take note of steps that were taken, (n, batch)."""
+        """Update typical energies and errors from accepted steps, (n, batch)."""
         finite = np.where(np.isfinite(checks.kinetic), checks.kinetic, 0.0)
         self.energy = np.maximum(self.energy, finite.max(axis=0))
         self.health = np.maximum(self.health, checks.health.max(axis=0))
@@ -69,7 +69,7 @@ class Judge:
 
 
 def refine_step(step, badness, t, h, state, tau):
-    """One step of one sample, halved as often as it helps.
+    """Step of one sample, halved recursively while that reduces its badness.
 
     Args:
         step: function ``(t, h, q, qd, tau)`` to a ``Stepped`` with checks.

@@ -51,7 +51,7 @@ class Regularization:
 
 @kernel
 def acceleration(model, q, qd, tau, chosen, time_constant=None, regularization=None):
-    """Joint accelerations under the joint forces ``tau`` and the constraints, (..., nv).
+    """Joint accelerations (..., nv) under joint forces ``tau`` and the loop constraints.
 
     Args:
         model: the mechanism.
@@ -67,7 +67,7 @@ def acceleration(model, q, qd, tau, chosen, time_constant=None, regularization=N
 
 @kernel
 def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None, regularization=None):
-    """Joint accelerations with prescribed joints, and the forces that these take, (..., nv).
+    """Joint accelerations with prescribed joints, and the prescribed drives' forces, (..., nv).
 
     Args:
         model: the mechanism.
@@ -86,7 +86,7 @@ def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None, regu
 
 
 def _accelerations(model, q, qd, tau, qdd, chosen, time_constant, regularization):
-    """Accelerations, and the forces of all equations."""
+    """Constrained accelerations, and the forces of all chosen equations."""
     f = tau - rnea.bias_force(model, q, qd)
     if regularization is not None:
         c, H = loop_constraints(model, q, qd), crba.joint_space_inertia(model, q)
@@ -100,7 +100,7 @@ def _accelerations(model, q, qd, tau, qdd, chosen, time_constant, regularization
 
 
 def constrained_response(model, q, M, chosen):
-    """A function ``(f, given)`` to ``a``, (..., nv): ``M a = f + Kᵀ l`` and ``K a = K given``."""
+    """Function ``(f, given)`` of ``a`` (..., nv): ``M a = f + Kᵀ l`` with ``K a = K given``."""
     if q.ndim > 1:
         of_sample = {
             n: constrained_response(model, q[n], M[n], chosen) for n in np.ndindex(q.shape[:-1])
@@ -127,7 +127,7 @@ def constrained_response(model, q, M, chosen):
 
 
 def _at(size, variables, values):
-    """``values`` of some variables, and zeros."""
+    """Vector of length ``size`` with ``values`` at some variables, zero elsewhere."""
     found = np.zeros(size, dtype=np.asarray(values).dtype)
     found[variables] = values
     return found
@@ -135,14 +135,14 @@ def _at(size, variables, values):
 
 @kernel
 def constraint_health(model, t, q, chosen):
-    """``ClosedState.health`` of a configuration at a time."""
+    """Smallest squared pivot of the chosen constraints over the mean, at a time."""
     K = chosen.matrix(loop_constraints(model.at(t), q, model.zero_velocity).K)
     return least(orthogonal(whitening(model, q, K, chosen.weight), K).health)
 
 
 @kernel
 def post_stabilized(model, q, qd, share, chosen, *, repeats):
-    """The state moved by a share of ``F h`` towards ``h = (error, rate) = 0``, several times.
+    """State after repeated Ascher-Chin stabilisation steps by a share of the error.
 
     ``F`` is the inverse of ``K`` that is smallest in the metric of ``H``, for positions and
     velocities alike — Ascher, Chin, Petzold and Reich; Spencer [20].
@@ -161,6 +161,6 @@ def post_stabilized(model, q, qd, share, chosen, *, repeats):
 
 @kernel
 def constrained_energy(model, q, qd):
-    """Kinetic energy, and the sum of kinetic and potential energy in the gravity field [J]."""
+    """Kinetic energy, and kinetic plus gravitational potential energy [J]."""
     kinetic = dynamics.kinetic_energy(model, q, qd)
     return kinetic, kinetic + dynamics.potential_energy(model, q)

@@ -42,7 +42,7 @@ more than the batches of rollouts do."""
 
 
 def are_few(model, method, field) -> bool:
-    """Whether the steps of a simulation, a task that says how many there are, run on arrays."""
+    """Whether a simulation is short enough that vectorised array steps beat compilation."""
     if model.nv < LARGE:
         return False
     key = "simulated on arrays", method
@@ -82,11 +82,11 @@ class ConstrainedOnArrays(FieldOnArrays):
         return self._accelerations(q, qd, total)[0], (total * qd).sum(-1)
 
     def choosing(self, chosen) -> "ConstrainedOnArrays":
-        """Copy of this field where other equations are solved."""
+        """Copy of the field that solves other chosen equations."""
         return ConstrainedOnArrays(self._model, self._field, chosen)
 
     def response(self, model, q, M):
-        """See ``Constrained.response``."""
+        """Function of constrained accelerations per force; see ``Constrained.response``."""
         K = self._equations_at(q, np.zeros((*q.shape[:-1], model.nv))).K
         matrix = _matrix(M, K)
 
@@ -97,7 +97,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return of
 
     def _accelerations(self, q, qd, total):
-        """Accelerations, forces of the loops, and the matrix of both."""
+        """Accelerations, loop forces, and their joint coefficient matrix."""
         found = self._equations_at(q, qd)
         right = total - dynamics.bias_force(self.tree, q, qd), found.k
         matrix = _matrix(dynamics.mass_matrix(self.tree, q), found.K)
@@ -106,16 +106,14 @@ class ConstrainedOnArrays(FieldOnArrays):
         return both[..., :n], -both[..., n:], matrix
 
     def _equations_at(self, q, qd):
-        """The chosen equations in some states, and all errors."""
+        """``ChosenEquations`` at some states, with all constraint errors."""
         K, k, error, rate = _by_sample(self._equations, q, qd)
         at, units = self.rows, self.units
         k, off, torn = (x[..., at] * units for x in (k, error, rate))
         return ChosenEquations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
 
     def close_loops(self, model, q, qd, *, chosen, iterations):
-        """State without errors next to one with small errors, as of
-        ``compiled_projection.close_loops``.
-        """
+        """State with loops closed near one with small errors, vectorised."""
         H, n = dynamics.mass_matrix(self.tree, q), self.tree.nv
         L, kick = np.linalg.cholesky(H), 0 * qd
         position = velocity = health = 0.0
@@ -135,7 +133,7 @@ class ConstrainedOnArrays(FieldOnArrays):
     # --- gradients ---------------------------------------------------------------------------
 
     def pulled_back(self, state, qdd, weight):
-        """See ``FieldOnArrays``: equations of motion and constraints hold, whatever changes."""
+        """Reverse mode of the accelerations: gradients by force and state."""
         t, q, qd, tau = state
         total = self.joint_force(self._model, t, q, qd, tau)
         qdd, forces, matrix = self._accelerations(q, qd, total)
@@ -149,7 +147,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return w, by_q - transposed_times(F_q, w), by_v - transposed_times(F_v, w)
 
     def through_projection(self, q, qd, p_q, p_v) -> tuple[Any, Any]:
-        """Gradients at a state before its errors were taken away.
+        """Gradients at a state before its projection onto the constraints.
 
         Errors themselves, and so changes of the metric, are left out: they are those of a step.
 
@@ -172,7 +170,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return p_q - transposed_times(found.K, forces(p_q)), p_v - transposed_times(found.K, y)
 
     def _pull_back(self, q, qd, by_K, by_k, by_rate):
-        """Gradients by positions and velocities for those by the chosen equations."""
+        """Gradients by positions and velocities from those by the chosen equations."""
         every, at, units = len(self.chosen.every), self.rows, self.units
         shape, n = by_k.shape[:-1], self.tree.nv
         K, (k, rate, none) = np.zeros((*shape, every, n)), np.zeros((3, *shape, every))
@@ -185,31 +183,31 @@ class ConstrainedOnArrays(FieldOnArrays):
 
     @cached_property
     def _equations(self):
-        """Compiled constraint equations."""
+        """Compiled kernel of the constraint equations."""
         return equations.compiled(*self._state(), coordinates="loop")
 
     @cached_property
     def _gradients(self):
-        """Compiled gradients of constraints and their products with velocities."""
+        """Compiled reverse mode of the constraint equations."""
         every, n = len(self.chosen.every), self.tree.nv
         zeros = [np.zeros(shape) for shape in ((every, n), every, every, every)]
         call = _pull.bind(*self._state(), coordinates="loop", cotangent=tuple(zeros))
         return _pull.prepare_call(call).kernel
 
     def _state(self):
-        """Arguments for kernels to be traced with."""
+        """Example arguments with which kernels are traced."""
         return self._model, self._model.neutral(), np.zeros(self._model.nv)
 
 
 def _matrix(H, K):
-    """The matrix of accelerations and forces."""
+    """Block matrix ``[[H, Kᵀ], [K, 0]]`` of accelerations and loop forces."""
     rows = K.shape[-2]
     zero = np.zeros((*K.shape[:-2], rows, rows))
     return np.block([[H, np.swapaxes(K, -1, -2)], [K, zero]])
 
 
 def _health(L, K):
-    """``OrthogonalRows.health`` of the equation that says least."""
+    """Smallest squared pivot of whitened constraints over the mean; 0 if singular."""
     Y = np.linalg.solve(L, np.swapaxes(K, -1, -2))
     R = np.linalg.qr(Y, mode="r")
     new = np.diagonal(R, axis1=-2, axis2=-1) ** 2
@@ -217,7 +215,7 @@ def _health(L, K):
 
 
 def _by_sample(kernel, *arrays):
-    """A kernel by its code for single samples, which takes less time to compile than others."""
+    """Results of a kernel's single-sample variant, which compiles faster."""
     lead = arrays[0].shape[: arrays[0].ndim - len(kernel.inputs[0].shape)]
     variant = kernel.variant("float64", wide=False, samples=int(np.prod(lead)))
     before = variant.status.value
@@ -227,6 +225,6 @@ def _by_sample(kernel, *arrays):
 
 
 def energies(model, q, qd) -> tuple[Any, Any]:
-    """Energies as of ``motion.constrained_energy``, by general code."""
+    """Kinetic, and kinetic plus gravitational potential energy [J], by general code."""
     kinetic = np.asarray(dynamics.kinetic_energy(model, q, qd))
     return kinetic, kinetic + np.asarray(dynamics.potential_energy(model, q))

@@ -47,7 +47,7 @@ class StepOptions:
     """Whether steps are as long as their error allows."""
 
     def constrained_field(self, *options: Any) -> Constrained:
-        """Accelerations under the constraints."""
+        """``Constrained`` field of accelerations under the chosen constraints."""
         return Constrained(self.field, self.choice.chosen, *options)
 
 
@@ -67,11 +67,11 @@ class Projection:
 
     @property
     def name(self) -> str:
-        """Name in the report."""
+        """Name of the method in reports: "projection" or "projection+energy"."""
         return "projection+energy" if self.energy else "projection"
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method; for adaptive steps, only the error estimate counts."""
+        """``ProjectedStepper`` for the step options."""
         steps = Projected(given.method, given.choice.chosen, energy=self.energy)
         field, compiled = given.constrained_field(), given.compiled
         if compiled and not given.adaptive and on_arrays.are_few(given.model, steps, field):
@@ -109,12 +109,12 @@ class Baumgarte:
     name = "baumgarte"
 
     def of(self, model: Model, dt: float) -> "Baumgarte":
-        """Stabilisation with a time constant."""
+        """Copy with a time constant suited to the model and step length."""
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
         return replace(self, time_constant=float(self.time_constant or sensible))
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method."""
+        """Stepper with Baumgarte-stabilised constraints."""
         constrained = given.constrained_field(self.time_constant)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
@@ -144,7 +144,7 @@ class AscherChin:
             raise ShapeError(f"the rate of AscherChin must be positive [1/s], got {self.rate!r}")
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method."""
+        """Stepper with Ascher-Chin post-stabilisation after each step."""
         repeats = self.repeats if self.rate is None else 1
         steps = PostStabilized(given.method, given.choice.chosen, repeats, self.rate)
         return Stepper(given.model, steps, given.constrained_field(), compiled=given.compiled)
@@ -177,7 +177,7 @@ class SequentialRegularization(Baumgarte):
             )
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method."""
+        """Stepper with sequentially regularised constraints."""
         way = Regularization(self.epsilon, self.rounds)
         constrained = given.constrained_field(self.time_constant, way)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
@@ -190,7 +190,7 @@ class Uncorrected:
     name = "none"
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method."""
+        """Stepper without any correction of constraint drift."""
         return Stepper(
             given.model, given.method, given.constrained_field(), compiled=given.compiled
         )
@@ -214,7 +214,7 @@ class Charts:
     name = "charts"
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper of this method."""
+        """``ChartStepper`` that integrates in local coordinates of the manifold."""
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
         if make is None:
@@ -247,7 +247,7 @@ class GeneralizedAlpha:
             )
 
     def stepper(self, given: StepOptions) -> Stepper:
-        """The stepper, which replaces the integrator."""
+        """``AlphaStepper``, which replaces the integrator."""
         return AlphaStepper(
             given.model, Coefficients(self.spectral_radius), given.constrained_field()
         )
@@ -265,7 +265,7 @@ CONSTRAINTS = {
 
 
 def constraint_named(given):
-    """A method to keep constraints, by name or as given."""
+    """Method to enforce constraints, by name or as given."""
     if isinstance(given, str):
         require_known(
             given, CONSTRAINTS, f"there is no method to keep constraints called {given!r}"
@@ -280,7 +280,7 @@ def constraint_named(given):
 
 
 def projection_method(model, method, field, q, qd, t0):
-    """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
+    """Integrator and field whose steps end on the constraints, for starts (n, ...)."""
     now = model.at(t0)
     check_start(now, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
     prescribed = () if field.prescription is None else field.prescription.variables(model)
@@ -302,7 +302,7 @@ class ConstrainedStart(NamedTuple):
 
 
 def constrained_stepper(constraint, model, method, field, start, *, compiled, adaptive) -> Stepper:
-    """The stepper of a mechanism with loops or couplings from a start.
+    """Stepper of a mechanism with loops or couplings from a start.
 
     Args:
         constraint: how loops and couplings are kept.

@@ -44,22 +44,22 @@ class Constrained(FieldAround):
     regularization: motion.Regularization | None = None
 
     def has_arrays(self, model) -> bool:
-        """Whether steps on arrays serve it: of trees with loops that time does not move."""
+        """Whether vectorised array steps support this field: plain trees with steady loops."""
         plain = type(self.field) is Field and self.time_constant is None
         plain = plain and self.regularization is None
         plain = plain and not (self.chosen.prescribed or self.chosen.weight)
         return plain and not (model.is_rheonomic or model.couplings)
 
     def on_arrays(self, model) -> ConstrainedOnArrays:
-        """Field on arrays."""
+        """``ConstrainedOnArrays``, the vectorised form of this field."""
         return ConstrainedOnArrays(model, self.field, self.chosen)
 
     def choosing(self, chosen) -> "Constrained":
-        """Copy of this field where other equations are solved."""
+        """Copy of the field that solves other chosen equations."""
         return replace(self, chosen=chosen)
 
     def response(self, model, q, M):
-        """See ``Field.response``; constraints and prescribed joints obey ``given``."""
+        """Function of constrained accelerations per force; see ``Field.response``."""
         return motion.constrained_response(model, q, M, self.chosen)
 
     def __call__(self, model, t, q, qd, tau):
@@ -79,17 +79,17 @@ class Constrained(FieldAround):
 
     @property
     def _equations(self):
-        """Options of the equations that are solved."""
+        """Keyword options of the constraint equations to solve."""
         names = ("chosen", "time_constant", "regularization")
         return {name: getattr(self, name) for name in names}
 
     def drive_force(self, model, t, q, qd, tau):
-        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
+        """Joint forces (..., nv) of controller, actuators and prescribed drives."""
         q, qd, _, _, drives = self._drive(model, t, q, qd, tau)
         return self.field.driving_force(model, t, q, qd, tau) + drives
 
     def _drive(self, model, t, q, qd, tau):
-        """State, accelerations, joint forces, and those that prescribed joints need."""
+        """State, accelerations, joint forces, and forces of prescribed drives."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         qdd, drives = motion.driven_acceleration(model.at(t), q, qd, total, qdd, **self._equations)
@@ -121,7 +121,7 @@ class Checks(NamedTuple):
 
     @classmethod
     def of(cls, array):
-        """From an array with the numbers last."""
+        """``Checks`` from an array (..., 6)."""
         return cls(*(array[..., k] for k in range(6)))
 
 
@@ -140,7 +140,7 @@ class _Corrected(Integrator):
             object.__setattr__(self, name, getattr(self.inner, name))
 
     def interpolation(self, theta):
-        """Weights of the stages of the inner method."""
+        """Interpolation weights of the inner method's stages."""
         return self.inner.interpolation(theta)
 
 
@@ -156,7 +156,7 @@ class Projected(_Corrected):
     closes = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``; with ``checks``."""
+        """State after a step of the inner method, projected onto constraints, with checks."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
         if isinstance(field, ConstrainedOnArrays):
             close, energy_of = field.close_loops, on_arrays.energies
@@ -174,14 +174,14 @@ class Projected(_Corrected):
         return after._replace(q=q1, qd=qd1, checks=np.stack(checks, axis=-1))
 
     def doubt(self, after):
-        """Position error, or the part of the velocity that a kick took away, scaled."""
+        """Doubt (...) about a step: position error, or the scaled velocity correction."""
         checks = Checks(*np.moveaxis(np.asarray(after.checks), -1, 0))
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)
 
 
 def _through_projection(method, field, model, state, p_q, p_v):
-    """Gradients at the start of a step; corrections are taken for as small as they are."""
+    """Gradients at the start of a projected step, corrections assumed small."""
     after = method.step(field, model, *state)
     p_q, p_v = field.through_projection(after.q, after.qd, p_q, p_v)
     return pulled_back(method.inner, field, model, state, p_q, p_v)
@@ -200,7 +200,7 @@ class PostStabilized(_Corrected):
     """With which errors decay [1/s]; None for a whole correction."""
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State after a step of ``h`` seconds, moved towards the constraints."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
         share = 1 + 0 * h if self.rate is None else 1 - np.exp(-self.rate * h)
         state = after.q, after.qd, share
@@ -212,7 +212,7 @@ class PostStabilized(_Corrected):
 
 @kernel
 def projected_steps(model, t, h, q, qd, inputs, count, *, scheme):
-    """``count`` steps with the same inputs, and the worst of what they say about themselves."""
+    """Kernel of ``count`` projected steps with equal inputs, and their worst checks."""
 
     def body(state):
         t, q, qd, work, worst = state
@@ -225,7 +225,7 @@ def projected_steps(model, t, h, q, qd, inputs, count, *, scheme):
 
 
 def _worst(a, b):
-    """Worse of two checks of steps, entry by entry."""
+    """Worse of two steps' checks, entry by entry."""
     a, b = Checks(*a), Checks(*b)
 
     def larger(x, y):

@@ -46,7 +46,7 @@ class SingularPass(EventRecord):
 
 
 def _measures(model, chosen, q, qd):
-    """Smallest singular value, condition, and indicator of one state."""
+    """Smallest singular value, condition and indicator of the constraints at a state."""
     units, c = scaling(model), constraint(model, q, qd)
     K = units.apply(np.asarray(c.K))
     K[:, list(chosen.prescribed)] = 0
@@ -57,7 +57,7 @@ def _measures(model, chosen, q, qd):
 
 
 def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
-    """Record of a pass close to a singular configuration."""
+    """``SingularPass`` record of a pass close to a singular configuration."""
     q, qd = state
     sigma, kappa, indicator = _measures(model.at(t), chosen, q, qd)
     return SingularPass(
@@ -76,7 +76,7 @@ def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
 
 
 def near_singularity(model, chosen, q):
-    """Text for the message of a step that failed, if a configuration of it is singular."""
+    """Message text if a configuration of a failed step is nearly singular, else ""."""
     for state in np.reshape(q, (-1, model.nq)):
         sigma, kappa, _ = _measures(model, chosen, state, np.zeros(model.nv))
         if kappa > _POOR:
@@ -100,11 +100,11 @@ class Passes:
         self._seen: list = []  # time, state and health at the ends of the last steps
 
     def is_near(self, checks, judge):
-        """Mask of samples so close to a singular configuration that steps count one by one."""
+        """Mask of samples so near a singular configuration that steps are examined singly."""
         return checks.health < _NEAR * judge.health
 
     def look(self, t, q, qd, health, best):
-        """Look at the end of a step; one that was taken before and is now shorter counts anew."""
+        """Examine the end of a step for a minimum of health, and record passes."""
         self._seen = [seen for seen in self._seen if seen[0] < t][-2:]
         if len(self._seen) == 2:
             (t0, *_, h0), (t1, q1, qd1, h1) = self._seen
@@ -119,7 +119,7 @@ class Passes:
 
 
 def passes_of(model, chosen, t, q, qd, steps) -> list[SingularPass]:
-    """Singular passes in a motion that was stored: for steps that do not look for them.
+    """Singular passes in a stored motion, found by interpolation.
 
     Args:
         model: the mechanism.
@@ -158,7 +158,7 @@ def passes_of(model, chosen, t, q, qd, steps) -> list[SingularPass]:
 
 
 def _between(model, motion, times):
-    """States at times of a stored motion ``t, q, qd``, by cubic interpolation."""
+    """States of a stored motion ``t, q, qd`` at given times, by cubic interpolation."""
     t, q, qd = motion
     k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
     h, x = (t[k + 1] - t[k])[:, None], ((times - t[k]) / (t[k + 1] - t[k]))[:, None]
@@ -170,7 +170,7 @@ def _between(model, motion, times):
 
 
 def _vertex(a, b, c):
-    """The lowest point of a parabola through three points."""
+    """Abscissa and value of the minimum of a parabola through three points."""
     (x0, y0), (x1, y1), (x2, y2) = a, b, c
     s01, s12 = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     bend = (s12 - s01) / (x2 - x0)

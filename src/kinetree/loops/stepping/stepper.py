@@ -44,7 +44,7 @@ class ProjectedStepper(Stepper):
     # --- steps -------------------------------------------------------------------------------
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds, the loops closed."""
+        """State and work after a step of ``h`` seconds, with loops closed."""
         after = self._close(t + h, super().end_of_step(t, h, q, qd, tau, full=full))
         if q.shape[:-1] != self.judge.health.shape:
             return after  # one sample of a batch, to locate an event
@@ -57,7 +57,7 @@ class ProjectedStepper(Stepper):
         return after
 
     def walk(self, instants, q, qd, tau, dt):
-        """States after each of several steps; those that are fine are not looked at one by one."""
+        """States after several steps; only doubtful steps are repeated with care."""
         states, done, stride = [], 0, len(instants)
         while done < len(instants) - 1:
             ahead = instants[done : done + stride + 1]
@@ -75,7 +75,7 @@ class ProjectedStepper(Stepper):
         return states
 
     def _hurry(self, instants, q, qd, tau, dt):
-        """States after steps, up to the first one that needs care."""
+        """States after steps, up to the first step that needs care."""
         states, checks = [], []
         for t, end in pairwise(instants):
             try:
@@ -99,13 +99,13 @@ class ProjectedStepper(Stepper):
         return states[:count]
 
     def _is_fine(self, checks):
-        """Mask of the steps that need no care: closed, healthy, and far from a singular pass."""
+        """Mask of steps that are closed, healthy and far from singular passes."""
         closed = checks.position <= self.judge.closed
         near = self.judge.is_unhealthy(checks) | self.passes.is_near(checks, self.judge)
         return closed & ~near
 
     def steps(self, t, h, q, qd, tau, count):
-        """``q, qd, work`` after several steps with the same ``tau``."""
+        """State and work after ``count`` steps with constant ``tau``."""
         numbers = (np.array(x, dtype=float) for x in (t, h))
         *results, worst = self._many.call(*numbers, q, qd, tau, np.array(count, dtype=float))
         if np.all(self._is_fine(Checks.of(worst))):
@@ -116,13 +116,13 @@ class ProjectedStepper(Stepper):
 
     @cached_property
     def _many(self):
-        """Compiled loop of steps."""
+        """Compiled kernel of several projected steps."""
         return self._kernel(projected_steps, 1.0)
 
     # --- care --------------------------------------------------------------------------------
 
     def _close(self, t, after):
-        """State after more of Newton's steps, where they are needed."""
+        """Step result with further Newton iterations where loops are still open."""
         position = after.checks[..., 0]
         if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
             return after
@@ -134,7 +134,7 @@ class ProjectedStepper(Stepper):
         return after._replace(q=q, qd=qd, checks=checks)
 
     def _with_care(self, t, h, q, qd, tau, after, again):
-        """Step with some samples taken again: with better equations, in smaller steps."""
+        """Step result with some samples redone: better equations, smaller steps."""
         q1, qd1, work, checks = (np.array(x) for x in (*after[:3], after.checks))
         for index in map(tuple, np.argwhere(again)):
             state = q[index], qd[index]
@@ -160,11 +160,11 @@ class ProjectedStepper(Stepper):
         return after._replace(q=q1, qd=qd1, work=work, checks=checks, stages=stages)
 
     def plain(self, t, h, q, qd, tau):
-        """A step that is not looked at."""
+        """Result of a step that is not examined for singular passes."""
         return self._close(t + h, super().end_of_step(t, h, q, qd, tau))
 
     def _with(self, chosen, *, alone):
-        """A stepper that solves other equations: this one from now on, if there is one sample."""
+        """Stepper with other chosen equations: this one itself if it has a single sample."""
         other = self if alone else copy(self)
         for name in ("_one", "_full", "_many", "_rates"):
             other.__dict__.pop(name, None)
@@ -173,7 +173,7 @@ class ProjectedStepper(Stepper):
         return other
 
     def _require_closed(self, t, h, q, index):
-        """Raise SimulationError where a loop stays open at the end of a step."""
+        """Raise SimulationError if a loop stays open at the end of a step."""
         chosen = self.method.chosen
         if not np.all(np.isfinite(q)):
             return
@@ -190,7 +190,7 @@ class ProjectedStepper(Stepper):
 
 
 def _advice(model, q, chosen):
-    """Advice where nearly redundant constraints keep a loop open; empty where they do not."""
+    """Advice if nearly redundant constraints keep a loop open, else ""."""
     e = np.abs(np.asarray(error(model, q)) * np.array(chosen.every))
     others = [k for k in range(len(e)) if k not in chosen.rows]
     policy = rank_policy(model)

@@ -55,11 +55,11 @@ class Atlas:
 
     @property
     def is_worn(self) -> bool:
-        """Whether the chart should be replaced, by the state that it computed last."""
+        """Whether the chart has become so ill-conditioned that it should be replaced."""
         return not self.chart.health <= self.growth * self._start
 
     def follow(self, q: ArrayLike, v: ArrayLike) -> bool:
-        """Look at the state of a finished step; whether there is a new chart from here on.
+        """Replace the chart after a step if it is worn; whether it was replaced.
 
         Coordinates of the old chart, including the history of a multistep method, are then invalid:
         ``atlas.chart.coordinates(q, v)`` are the new ones.
@@ -71,7 +71,7 @@ class Atlas:
         return True
 
     def step(self, t: float, q: ArrayLike, v: ArrayLike, advance: Callable) -> tuple[Array, Array]:
-        """One step of a method for vectors, in coordinates of the chart in use.
+        """State after one step of a vector integrator in coordinates of the chart.
 
         Args:
             t: time [s].
@@ -108,12 +108,12 @@ class Atlas:
         return found
 
     def _advance(self, t, q, v, advance):
-        """State after a step in the coordinates of the chart."""
+        """State after a step in the coordinates of the present chart."""
         y = advance(self.chart, t, self.chart.coordinates(q, v))
         return self.chart.state(y)
 
     def _begin(self, q, v):
-        """New chart at a state, by which all later ones are judged."""
+        """New chart at a state, whose condition is the reference for later ones."""
         chart = self._make(self.system, q, v, rank=self._rank, **self._options)
         self._rank = chart.system.m
         self._start, self._where = chart.health, np.array(q)

@@ -61,11 +61,11 @@ class AbstractChart(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of coordinates, P = 2p."""
+        """Number of chart coordinates, P = 2p."""
 
     @abstractmethod
     def state(self, y: ArrayLike, guess: tuple | None = None) -> Any:
-        """``q, v`` that have the coordinates ``y``: ψ.
+        """State ``q, v`` with the chart coordinates ``y`` (the map ψ).
 
         Args:
             y: coordinates, (P,).
@@ -74,15 +74,15 @@ class AbstractChart(ABC):
 
     @abstractmethod
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> Any:
-        """``y`` of a state, (P,): ψ⁻¹."""
+        """Chart coordinates ``y`` (P,) of a state (the map ψ⁻¹)."""
 
     @abstractmethod
     def derivative(self, q: ArrayLike, v: ArrayLike) -> Any:
-        """``Dψ`` at a state of the manifold, (2n, P); its columns span the tangent space."""
+        """Derivative ``Dψ`` (2n, P) at a state, whose columns span the tangent space."""
 
     @abstractmethod
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> Any:
-        """``Dψ⁻¹`` at a state of the manifold, (P, 2n)."""
+        """Derivative ``Dψ⁻¹`` (P, 2n) at a state of the constraint manifold."""
 
     @abstractmethod
     def rate(
@@ -93,7 +93,7 @@ class AbstractChart(ABC):
         acceleration: Callable | None = None,
         guess: tuple | None = None,
     ) -> Any:
-        """``dy/dt``, (P,) — Spencer (2.15).
+        """Time derivative ``dy/dt`` of the chart coordinates, (P,) (Spencer 2.15).
 
         Args:
             t: time [s].
@@ -105,7 +105,7 @@ class AbstractChart(ABC):
     def linearize(
         self, t: float, y: ArrayLike, *, method: str = "equations"
     ) -> "ChartLinearization":
-        """``dy/dt`` near ``y`` to first order, one column for each coordinate.
+        """Jacobian of ``dy/dt`` by the chart coordinates at ``y``, (P, P).
 
         Args:
             t: time [s].
@@ -116,32 +116,32 @@ class AbstractChart(ABC):
         return from_textbook("system_linearization", "linearize_chart")(self, t, y, method)
 
     def rate_by_pseudo_inverse(self, t: float, y: ArrayLike, acceleration: Callable) -> Array:
-        """``dy/dt`` as the least-squares solution of ``Dψ ydot = f``, (P,) — Spencer (2.13)."""
+        """Rates ``dy/dt`` by least squares of ``Dψ ydot = f``, (P,) (Spencer 2.13)."""
         q, v = self.state(y)
         f = np.concatenate([v, acceleration(t, q, v)])
         return np.linalg.lstsq(self.derivative(q, v), f, rcond=None)[0]
 
 
 def as_state(q, v) -> tuple[np.ndarray, np.ndarray]:
-    """A configuration and a velocity as arrays of numbers, whatever sequences they are."""
+    """Configuration and velocity as float arrays."""
     return as_numbers(q, "q"), as_numbers(v, "v")
 
 
 def coordinate_weights(system) -> Any:
-    """Inverse sizes of the coordinates, in which errors of states are measured, (n,) or 1."""
+    """Inverse scales (n,), or 1, of coordinates, for measuring state errors."""
     if system.coordinate_weights is not None:
         return np.asarray(system.coordinate_weights, dtype=float)
     return 1.0 if system.scaling is None else 1 / system.scaling.columns
 
 
 def row_weights(rows, weights) -> np.ndarray:
-    """Inverse sizes of equations ``rows dx = ..`` for ``dx`` of unit size."""
+    """Inverse sizes of the rows of ``rows dx = ..`` for ``dx`` of unit scaled size."""
     sizes = np.linalg.norm(rows / weights, axis=-1)
     return 1 / np.where(sizes > 0, sizes, 1.0)
 
 
 def row_condition(A, inverse) -> float:
-    """Condition of a square matrix with rows scaled to length 1: 1 at best.
+    """Condition number of a square matrix with unit-length rows: 1 at best.
 
     Equations of different units are thus comparable: no scaling of rows is better than this one by
     more than the square root of their number (van der Sluis).
@@ -152,7 +152,7 @@ def row_condition(A, inverse) -> float:
 
 
 def invert(A, what):
-    """Inverse of a square matrix, or a SingularError."""
+    """Inverse of a square matrix; SingularError with a reason if it has none."""
     try:
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError as error:
@@ -166,7 +166,7 @@ def invert(A, what):
 
 
 def independent_system(system, q, rank=None):
-    """The system without its redundant constraints; ``rank`` is the number there should be."""
+    """System without redundant constraints; SingularError if ``rank`` is not reached."""
     found = system.independent(q)
     if rank is not None and found.m < rank:
         raise SingularError(
@@ -200,48 +200,48 @@ class AbstractPositionChart(AbstractChart):
 
     @property
     def size(self) -> int:
-        """Number of coordinates, P = 2p."""
+        """Number of chart coordinates, P = 2p."""
         return 2 * self.p
 
     # --- what a chart of this kind consists of ---------------------------------------------------
 
     @abstractmethod
     def residual(self, q, y_q) -> Any:
-        """``R_q``, (p,)."""
+        """Residual ``R_q`` (p,) of the relation between ``q`` and ``y_q``."""
 
     @abstractmethod
     def position_rows(self, q, y_q) -> Any:
-        """Derivative of ``R_q`` along velocities, (p, n)."""
+        """Derivative (p, n) of ``R_q`` along velocities."""
 
     def velocity_rows(self, q, y_q) -> Any:
-        """``V``, (p, n): by default the derivative of ``R_q``."""
+        """Matrix ``V`` (p, n) of the velocity relation, the derivative of ``R_q`` by default."""
         return self.position_rows(q, y_q)
 
     @abstractmethod
     def parameter_columns(self, q, y_q) -> Any:
-        """``D``, the derivative of ``R_q`` with respect to ``y_q``, (p, p); None for minus one."""
+        """Derivative ``D`` (p, p) of ``R_q`` by ``y_q``; None for minus the identity."""
 
     @abstractmethod
     def cross_terms(self, q, y_q, v, y_v, dq, dy_q) -> Any:
-        """Rate of ``V v + D y_v`` at constant ``v, y_v`` while ``q, y_q`` move, (p,)."""
+        """Rate (p,) of ``V v + D y_v`` for constant ``v, y_v`` as ``q, y_q`` move."""
 
     @abstractmethod
     def position_coordinates(self, q) -> Any:
-        """``y_q``, (p,)."""
+        """Position coordinates ``y_q`` (p,) of a configuration."""
 
     def inverse(self, rows, G):
-        """Inverse of ``[rows; G]``, (n, n)."""
+        """Inverse (n, n) of the stacked matrix ``[rows; G]``."""
         return invert(np.concatenate([rows, G]), END)
 
     # --- the chart -------------------------------------------------------------------------------
 
     def state(self, y, guess=None):
-        """``q, v`` that have the coordinates ``y``: ψ."""
+        """State ``q, v`` with the chart coordinates ``y`` (the map ψ)."""
         point = self.solve(y, guess)
         return point.q, point.v
 
     def solve(self, y, guess=None) -> ChartPoint:
-        """The state with coordinates ``y``, with the null-space basis there."""
+        """State with coordinates ``y``, and the null-space basis there."""
         system, p = self.system, self.p
         y = np.asarray(y, dtype=float)
         y_q, y_v = y[:p], y[p:]
@@ -261,7 +261,7 @@ class AbstractPositionChart(AbstractChart):
         return ChartPoint(q, v, K, c, condition, found.iterations)
 
     def coordinates(self, q, v):
-        """``y`` of a state, (P,): ψ⁻¹."""
+        """Chart coordinates ``y`` (P,) of a state (the map ψ⁻¹)."""
         q, v = as_state(q, v)
         y_q = self.position_coordinates(q)
         D = self.parameter_columns(q, y_q)
@@ -270,7 +270,7 @@ class AbstractPositionChart(AbstractChart):
         return np.concatenate([y_q, y_v])
 
     def rate(self, t, y, *, acceleration=None, guess=None):
-        """``dy/dt``, (P,)."""
+        """Time derivative ``dy/dt`` of the chart coordinates, (P,)."""
         point, y_q = self.solve(y, guess), np.asarray(y, dtype=float)[: self.p]
         D = self.parameter_columns(point.q, y_q)
         first = _minus_solution(D, self.position_rows(point.q, y_q) @ point.v)
@@ -285,7 +285,7 @@ class AbstractPositionChart(AbstractChart):
         return np.concatenate([first, second])
 
     def derivative(self, q, v):
-        """``Dψ = [[K, 0], [Kdot, K]]`` at a state of the manifold, (2n, P) — Spencer (2.40)."""
+        """Derivative ``Dψ = [[K, 0], [Kdot, K]]`` at a state, (2n, P) (Spencer 2.40)."""
         q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         G = self.system.G(q)
@@ -298,7 +298,7 @@ class AbstractPositionChart(AbstractChart):
         return np.block([[along, np.zeros_like(along)], [Kdot, _times(B[:, :p], D)]])
 
     def inverse_derivative(self, q, v):
-        """``Dψ⁻¹`` at a state of the manifold, (P, 2n) — Spencer (2.30)."""
+        """Derivative ``Dψ⁻¹`` at a state, (P, 2n) (Spencer 2.30)."""
         q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         V = self.velocity_rows(q, y_q)
@@ -309,20 +309,20 @@ class AbstractPositionChart(AbstractChart):
         return np.block([[first, np.zeros_like(first)], [below, _minus_solution(D, V)]])
 
     def condition(self, q) -> float:
-        """How well the coordinates determine states at ``q``: 1 at best — Spencer (2.28)."""
+        """Condition number of the coordinates at ``q``: 1 at best (Spencer 2.28)."""
         q = as_numbers(q, "q")
         rows = self.velocity_rows(q, self.position_coordinates(q))
         A = np.concatenate([rows, self.system.G(q)])
         return row_condition(A, invert(A, "no chart here"))
 
     def _split(self, q, v):
-        """Coordinates of position and velocity, and the matrix between them."""
+        """Position and velocity coordinates of a state, and the matrix ``D``."""
         y = self.coordinates(q, v)
         y_q, y_v = y[: self.p], y[self.p :]
         return self.p, y_q, y_v, self.parameter_columns(q, y_q)
 
     def _position(self, y_q, q):
-        """Configuration that has given coordinates, by Newton's method."""
+        """Configuration with position coordinates ``y_q``, by Newton's method."""
         system = self.system
         of_g = 1.0 if system.weights is None else np.asarray(system.weights)
         weights = coordinate_weights(system)
@@ -345,10 +345,10 @@ class AbstractPositionChart(AbstractChart):
 
 
 def _times(B, D):
-    """``-B D``, where None stands for minus one."""
+    """Product ``-B D``, where D = None stands for minus the identity."""
     return B if D is None else -B @ D
 
 
 def _minus_solution(D, b):
-    """``-D⁻¹ b``, where None stands for minus one."""
+    """Solution ``-D⁻¹ b``, where D = None stands for minus the identity."""
     return b if D is None else -np.linalg.solve(D, b)

@@ -62,24 +62,24 @@ class LinearChart(AbstractPositionChart):
         self.health = self.condition(q)  # or a SingularError
 
     def residual(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """``R (q - q_bar) - y_q``."""
+        """Residual ``R (q - q_bar) - y_q`` of the linear coordinates, (p,)."""
         return self.position_coordinates(q) - y_q
 
     def position_coordinates(self, q: ArrayLike) -> np.ndarray:
-        """``R (q - q_bar)``."""
+        """Linear coordinates ``R (q - q_bar)`` of a configuration, (p,)."""
         return self.R @ self.system.space.difference(self.offset, q)
 
     def position_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """``R``, times the derivative of ``q - q_bar`` where that is not one."""
+        """Derivative (p, n) of the coordinates: ``R`` times that of ``q - q_bar``."""
         space = self.system.space
         return self.R if space.flat else self.R @ space.difference_gradient(self.offset, q)
 
     def velocity_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """``R``."""
+        """Matrix ``R`` (p, n) from velocities to coordinate rates."""
         return self.R
 
     def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> None:
-        """None, which stands for minus the identity."""
+        """None, which stands for minus the identity matrix."""
         return None
 
     def cross_terms(
@@ -91,11 +91,11 @@ class LinearChart(AbstractPositionChart):
         dq: ArrayLike,
         dy_q: ArrayLike,
     ) -> np.ndarray:
-        """Zero: ``R`` is constant."""
+        """Zero vector (p,), since ``R`` is constant."""
         return self._zeros
 
     def inverse(self, rows: ArrayLike, G: ArrayLike) -> np.ndarray:
-        """Inverse of ``[R; G]`` through that of the m x m matrix ``G S_bar`` — Spencer (2.46)."""
+        """Inverse of ``[R; G]`` by the m x m matrix ``G S_bar`` (Spencer 2.46)."""
         if rows is not self.R:
             return super().inverse(rows, G)
         p, B = self.p, np.empty((self.system.n, self.system.n))
@@ -104,7 +104,7 @@ class LinearChart(AbstractPositionChart):
         return B
 
     def dependent_condition(self, q: ArrayLike) -> float:
-        """Condition number of ``G S_bar``, whose inverse the chart needs — Spencer Remark 1."""
+        """Condition number of ``G S_bar``, which the chart inverts (Spencer Remark 1)."""
         return float(np.linalg.cond(self.system.G(q) @ self.S_bar))
 
 
@@ -118,7 +118,7 @@ def linear(
     S: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> LinearChart:
-    """A chart of linear coordinates ``y_q = R (q - q_bar)`` of the user's choice.
+    """``LinearChart`` of user-chosen coordinates ``y_q = R (q - q_bar)``.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -133,7 +133,7 @@ def linear(
 
 
 def _complement(R):
-    """Orthonormal rows at right angles to those of ``R``."""
+    """Orthonormal rows orthogonal to those of ``R``."""
     return np.linalg.svd(R)[2][len(R) :] if len(R) else np.eye(R.shape[1])
 
 
@@ -150,7 +150,7 @@ def partition(
     offset: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> LinearChart:
-    """The chart whose coordinates are some of the coordinates of the system itself.
+    """``LinearChart`` whose coordinates are some of the system's own coordinates.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -179,13 +179,13 @@ def partition(
 
 
 def dependent_columns(G, system=None):
-    """Columns of ``G`` that span all others, the best by greedy pivoting, in ascending order."""
+    """Ascending column numbers of ``G`` that span all others, by greedy pivoting."""
     scaled = G if system is None else system.scaling.apply(G)
     return independent_rows(scaled.T)
 
 
 def _check(independent, system):
-    """Raise an error where independent variables are not as many different ones as needed."""
+    """Raise ShapeError unless the independent variables are as many different ones as needed."""
     chosen, p = list(independent), system.n - system.m
     if len(set(chosen)) != p or len(chosen) != p or not set(chosen) <= set(range(system.n)):
         raise ShapeError(
@@ -206,7 +206,7 @@ def tangent(
     offset: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> LinearChart:
-    """The chart whose rows are an orthonormal basis of the null space of ``G(q)``.
+    """``LinearChart`` whose rows are an orthonormal null-space basis of ``G(q)``.
 
     The best conditioned chart at ``q``: its directions are those of the motion.
 

@@ -56,16 +56,16 @@ class NonlinearChart(AbstractPositionChart):
         self.health = self.condition(q)  # or a SingularError
 
     def residual(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """``R``, modulo the periods."""
+        """Residual ``R(q, y_q)`` (p,), modulo the coordinates' periods."""
         value = self.relation.value(q, y_q)
         return value if self.periods is None else _nearest_zero(value, self.periods)
 
     def position_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """Derivative of ``R`` with respect to ``q``."""
+        """Derivative (p, n) of ``R`` with respect to ``q``."""
         return self.relation.first(q, y_q)
 
     def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """Derivative of ``R`` with respect to ``y_q``."""
+        """Derivative (p, p) of ``R`` with respect to ``y_q``."""
         return self.relation.second(q, y_q)
 
     def cross_terms(
@@ -77,11 +77,11 @@ class NonlinearChart(AbstractPositionChart):
         dq: ArrayLike,
         dy_q: ArrayLike,
     ) -> np.ndarray:
-        """Second derivative of ``R`` along two directions."""
+        """Second derivative (p,) of ``R`` along the motion and a displacement."""
         return self.relation.cross(q, y_q, v, y_v, dq, dy_q)
 
     def position_coordinates(self, q: ArrayLike) -> np.ndarray:
-        """``y_q`` near the one that was found last."""
+        """Coordinates ``y_q`` (p,) of a configuration near the last ones, by Newton."""
 
         def step(y):
             value = self.residual(q, y)
@@ -91,7 +91,7 @@ class NonlinearChart(AbstractPositionChart):
         return self._y
 
     def solve(self, y: ArrayLike, guess: tuple | None = None) -> Any:
-        """The state with coordinates ``y``, with the null-space basis there."""
+        """State with coordinates ``y``, and the null-space basis there."""
         point = super().solve(y, guess)
         self._y = np.asarray(y, dtype=float)[: self.p]
         return point
@@ -112,7 +112,7 @@ def nonlinear(
     periods: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> NonlinearChart:
-    """A chart whose coordinates a relation ``R(q, y_q) = 0`` defines.
+    """``NonlinearChart`` whose coordinates a relation ``R(q, y_q) = 0`` defines.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -154,7 +154,7 @@ def declared(
     periods: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> NonlinearChart:
-    """A chart of coordinates ``y_q = r(q)`` that are known to be valid, perhaps everywhere.
+    """``NonlinearChart`` of explicit coordinates ``y_q = r(q)``, declared valid.
 
     ``charts.verify`` checks this.
 
@@ -186,7 +186,7 @@ def declared(
 
 
 def _nearest_zero(value, periods):
-    """Residuals modulo the periods of their coordinates."""
+    """Residuals reduced to within half a period of zero."""
     bounded = np.isfinite(periods)
     turns = np.where(bounded, np.round(value / np.where(bounded, periods, 1.0)), 0.0)
     return value - np.where(bounded, turns * periods, 0.0) if np.any(turns) else value
