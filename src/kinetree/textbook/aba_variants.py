@@ -30,7 +30,7 @@ from kinetree.textbook.projection import HandleResponse
 
 @refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
-    """``qdd`` by variant 1, collecting the mechanism in the body ``root``, by default the base."""
+    """Joint accelerations by articulated-body variant 1, collected at the body ``root``."""
     joints = _in_base(model, q, qd, tau, f_ext)
     single, _, steps = _collect(model, joints, _number(model, root))
 
@@ -45,7 +45,7 @@ def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
 
 @refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def body_response(model, q, qd, tau, body, f_ext=None):
-    """``Phi`` and ``b`` of one body with the mechanism attached, in base coordinates, variant 1.
+    """Response ``Phi``, ``b`` of one body with the mechanism attached, variant 1, base frame.
 
     The body may be any one of a grounded or floating tree. The rank of ``Phi`` is its degree of
     freedom; ``b`` is the true bias acceleration, gravity included — RBDA (7.3).
@@ -59,7 +59,7 @@ def body_response(model, q, qd, tau, body, f_ext=None):
 
 @refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def forward_dynamics_2(model, q, qd, tau, f_ext=None):
-    """``qdd`` by variant 2."""
+    """Joint accelerations by articulated-body variant 2 (inertias and constraint forces)."""
     lam, NB = model.parent, model.body_count
     joints = _in_base(model, q, qd, tau, f_ext)
     IA, pA, c, T, Ta, tau_J = joints
@@ -90,7 +90,7 @@ class _Joints(NamedTuple):
 
 
 def _in_base(model, q, qd, tau, f_ext):
-    """Inertias, forces and accelerations of all bodies, and subspaces, in base coordinates."""
+    """Inertias, forces, accelerations and joint subspaces of all bodies, in base coordinates."""
     NB = model.body_count
     X_0, _, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
     T, Ta, tau_J = ([None] * (NB + 1) for _ in range(3))
@@ -104,7 +104,7 @@ def _in_base(model, q, qd, tau, f_ext):
 
 
 def _collect(model, joints, root):
-    """``(Phi, b)`` of the bare bodies and of the collected ones, and the steps between."""
+    """Responses ``(Phi, b)`` of bare and of collected bodies, and the assembly steps."""
     single = _single_bodies(model, joints)
     collected, steps = list(single), []
     # Actuators are among the external forces of the single bodies — RBDA §7.4, footnote 1.
@@ -119,7 +119,7 @@ def _collect(model, joints, root):
 
 
 def _single_bodies(model, joints):
-    """``(Phi, b)`` of every body by itself, pushed by its actuators; the base is rigid."""
+    """Response ``(Phi, b)`` of every single body under its actuators; zero for the base."""
     f: list = [None if p is None else -p for p in joints.p]
     f[0] = np.zeros(6, dtype=int)
     for i in range(1, model.body_count + 1):
@@ -133,7 +133,7 @@ def _single_bodies(model, joints):
 
 
 def _outward(model, root):
-    """``(near, far, joint)`` for every joint, in an order in which ``near`` is already reached."""
+    """Triples (near, far, joint) of all joints, ordered outward from the body ``root``."""
     steps, reached = [], [root]
     for near in reached:
         neighbours = [(j, j) for j in model.children[near]]
@@ -146,7 +146,7 @@ def _outward(model, root):
 
 
 def _joint_accelerations(model, joints, a):
-    """Accelerations of some joints from those of the bodies on both sides."""
+    """Joint accelerations (nv,) from those of the bodies on both sides."""
     Ta, c, lam = joints.Ta, joints.c, model.parent
     return np.concatenate(
         [joint_acceleration(Ta[i], a[lam[i]], a[i], c[i]) for i in range(1, model.body_count + 1)]
@@ -154,7 +154,7 @@ def _joint_accelerations(model, joints, a):
 
 
 def _inverse(model, i, I, what):
-    """Inverse of an inertia; an error that names the body if it has none."""
+    """Inverse of body i's inertia matrix; the error names the body if it is singular."""
     return ltl.inverse(
         I,
         ltl.dense(6),
@@ -166,12 +166,12 @@ def _inverse(model, i, I, what):
 
 
 def _number(model, body):
-    """Number of a body, 0 for none."""
+    """Number of a body by name, 0 for None."""
     return 0 if body is None else model.body_index(body)
 
 
 def _dense(x):
-    """Array or matrix of a spatial object."""
+    """Array or matrix of a spatial vector or inertia."""
     return x.to_array() if hasattr(x, "to_array") else x.to_matrix()
 
 
@@ -205,12 +205,12 @@ class HandleAssembly(NamedTuple):
 
 
 def glue(matrix_1, bias_1, matrix_2, bias_2):
-    """Inertia and bias force of two handles fixed to one another — RBDA §7.1, Figure 7.2."""
+    """Inertia and bias force of two handles rigidly connected (RBDA §7.1, Figure 7.2)."""
     return matrix_1 + matrix_2, bias_1 + bias_2
 
 
 def standard(I1, p1, I2, p2, S, c, tau):
-    """``IA`` and ``pA`` of handle 1 from ``I``, ``p`` and ``S`` — RBDA (7.18)–(7.20)."""
+    """Articulated inertia and bias force of handle 1 by elimination of ``S`` (RBDA 7.18–7.20)."""
     D_inv = inverse(S.T @ I2 @ S, "Sᵀ I2 S: the joint moves no inertia beyond it")
     z = tau - S.T @ (p2 + I2 @ c)
     gain, offset = -D_inv @ S.T @ I2, D_inv @ z
@@ -218,7 +218,7 @@ def standard(I1, p1, I2, p2, S, c, tau):
 
 
 def variant_1(Phi1, b1, Phi2, b2, T, Ta, c, tau):
-    """``Phi`` and ``b`` of handle 1 from inverse inertias and ``T`` — RBDA Table 7.2."""
+    """Response ``Phi``, ``b`` of handle 1 from inverse inertias and ``T`` (RBDA Table 7.2)."""
     Y_inv = inverse(T.T @ (Phi1 + Phi2) @ T, "Tᵀ (Phi1 + Phi2) T: the joint repeats a constraint")
     z = T.T @ (c + b1 - b2 - (Phi1 + Phi2) @ Ta @ tau)
     gain, offset = Y_inv @ T.T @ Phi1, Y_inv @ z
@@ -228,7 +228,7 @@ def variant_1(Phi1, b1, Phi2, b2, T, Ta, c, tau):
 
 
 def variant_2(I1, p1, I2, p2, T, Ta, c, tau):
-    """``IA`` and ``pA`` of handle 1 from ``I``, ``p`` and ``T`` — RBDA Table 7.2."""
+    """Articulated inertia and bias force of handle 1 from ``I``, ``p``, ``T`` (RBDA Table 7.2)."""
     I2_inv = inverse(I2, "I2: handle 2 does not have six degrees of freedom, or no mass")
     Y_inv = inverse(T.T @ I2_inv @ T, "Tᵀ I2⁻¹ T: the joint repeats a constraint")
     z = T.T @ (c - I2_inv @ (Ta @ tau - p2))
@@ -237,12 +237,12 @@ def variant_2(I1, p1, I2, p2, T, Ta, c, tau):
 
 
 def joint_acceleration(Ta, a1, a2, c):
-    """``qdd = T_aᵀ (a2 - a1 - c)``; relies on ``T_aᵀ S = 1`` — RBDA §7.4, footnote 1."""
+    """Joint acceleration ``T_aᵀ (a2 - a1 - c)``, given ``T_aᵀ S = 1`` (RBDA §7.4)."""
     return Ta.T @ (a2 - a1 - c)
 
 
 def inverse(A, what):
-    """``A⁻¹`` of a positive-definite matrix, or SingularError that says ``what`` it is."""
+    """Inverse of a positive-definite matrix; SingularError with the description ``what``."""
     return ltl.inverse(A, ltl.dense(len(A)), lambda k: f"assembly is singular in {what}")
 
 
@@ -254,7 +254,7 @@ class BlockEquation(NamedTuple):
 
 
 def assembly_equations(handle_1, handle_2, joint, *, inverted=False, implicit=False):
-    """The five equations of two handles and a joint, in the book's order — RBDA (7.51)–(7.55).
+    """The five block equations of two handles and a joint (RBDA 7.51–7.55).
 
     Args:
         handle_1: pair ``(I, p)`` of ``f = I a + p``; with ``inverted`` a pair ``(Phi, b)`` of
@@ -284,7 +284,7 @@ def assembly_equations(handle_1, handle_2, joint, *, inverted=False, implicit=Fa
 
 
 def derive(equations, wanted, given):
-    """``M, n`` with ``wanted = M given + n``, by elimination and back-substitution."""
+    """Matrix and vector ``M, n`` with ``wanted = M given + n``, by block elimination."""
     for rows, columns in orders(equations, wanted, given):
         solution = _solve(*composite(equations, rows, columns, given))
         if solution is not None:
@@ -296,7 +296,7 @@ def derive(equations, wanted, given):
 
 
 def composite(equations, rows, columns, given):
-    """``A x = constant + B given`` in the chosen order of equations and unknowns.
+    """Block matrix, constants and right sides of the equations in a chosen order.
 
     Returns the blocks: ``A`` and ``B`` as lists of matrices (None where a block is zero), the
     constants as a list of vectors.
@@ -308,7 +308,7 @@ def composite(equations, rows, columns, given):
 
 
 def orders(equations, wanted, given):
-    """Orders by the book's rules 1–5, those with fewest blocks below the diagonal first."""
+    """Orders of equations and unknowns by the book's rules, fewest lower blocks first."""
     size = {x: block.shape[1] for e in equations for x, block in e.terms.items()}
     unknowns = [x for x in size if x != given]
     bottom = [x for x in unknowns if size[x] != 6] or [unknowns[-1]]
@@ -326,7 +326,7 @@ def orders(equations, wanted, given):
 
 
 def _solve(A, constant, B):
-    """First unknown of the composite system as ``(M, n)``, or None at a singular pivot."""
+    """First unknown of a composite block system as ``(M, n)``; None at a singular pivot."""
     A, right = [list(row) for row in A], _right_hand_sides(constant, B)
     N = len(A)
     for k in range(N):
@@ -349,7 +349,7 @@ def _solve(A, constant, B):
 
 
 def _right_hand_sides(constant, B):
-    """Constants and coefficients of the given unknown side by side."""
+    """Constants and coefficients of the given unknown as columns side by side."""
     width = next(b.shape[1] for b in B if b is not None)
     zero = [np.zeros((len(c), width)) for c in constant]
     return [
@@ -359,7 +359,7 @@ def _right_hand_sides(constant, B):
 
 
 def _is_singular(block):
-    """Whether a block has no inverse."""
+    """Whether a block has no usable inverse."""
     return block.size > 0 and np.linalg.cond(block) > 1e12
 
 
@@ -367,6 +367,6 @@ def _is_singular(block):
 
 
 def true_accelerations(model, bodies):
-    """``a[i]`` of every body with gravity put back, in body coordinates; zero for the base."""
+    """Accelerations of all bodies with gravity added back, in body coordinates."""
     X_0 = base_transforms(model, bodies.X)
     return [a + X @ model.a_g for a, X in zip(bodies.a, X_0, strict=True)]

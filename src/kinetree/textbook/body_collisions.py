@@ -30,7 +30,7 @@ class BodyCollision(NamedTuple):
 
 
 def velocity_change(inertia, impulse: Force) -> Motion:
-    """``Δv = I⁻¹ ι`` of a body, RBDA (11.55), or of a handle with its ``Iᴬ``, RBDA (11.56).
+    """Velocity change ``I⁻¹ ι`` of a body or handle under an impulse (RBDA 11.55, 11.56).
 
     Args:
         inertia: ``Inertia`` or ``ArticulatedInertia``; None for what does not move.
@@ -42,7 +42,7 @@ def velocity_change(inertia, impulse: Force) -> Motion:
 
 
 def joint_space_impulse(model, q, name, impulse):
-    """``u = Jᵀ ι`` of an impulse on a body or frame, in base coordinates, (nv,) — RBDA (11.58)."""
+    """Joint-space impulse ``Jᵀ ι`` (nv,) of an impulse on a body or frame (RBDA 11.58)."""
     iota = impulse.to_array() if isinstance(impulse, Force) else np.asarray(impulse, dtype=float)
     if iota.shape != (6,):
         raise ShapeError(f"an impulse is a Force or six numbers, got shape {iota.shape}")
@@ -50,7 +50,7 @@ def joint_space_impulse(model, q, name, impulse):
 
 
 def velocity_step(model, q, u):
-    """``Δqd`` of a mechanism with ``H Δqd = u``, (nv,) — RBDA (11.57).
+    """Velocity change (nv,) of a mechanism under a joint-space impulse (RBDA 11.57).
 
     Loops answer with their own impulses. Compression waves, bearings that give
     way and the like are not in it: see the caution in RBDA §11.7.
@@ -65,7 +65,7 @@ def velocity_step(model, q, u):
 
 
 def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCollision:
-    """Two bodies that meet at a smooth point — RBDA (11.60)-(11.65).
+    """``BodyCollision`` of two bodies at a smooth contact point (RBDA 11.60–11.65).
 
     Args:
         I1: inertia of the first body, or of a handle; None if it does not move.
@@ -86,7 +86,7 @@ def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCo
 def arrested_collision(
     I1, v1, I2, v2, point, normal, restitution, friction=np.inf
 ) -> BodyCollision:
-    """Two bodies whose sliding friction stops — RBDA (11.66)-(11.72).
+    """``BodyCollision`` of two bodies whose sliding is stopped by friction (RBDA 11.66–11.72).
 
     Arguments are those of ``frictionless_collision``, and ``friction``, the coefficient that the
     impulse must not exceed.
@@ -114,7 +114,7 @@ def arrested_collision(
 
 
 def _at(I1, v1, I2, v2, point, normal):
-    """Unit forces (6, 3) through the point, velocities per impulse, relative velocity before."""
+    """Unit forces (6, 3) at a contact point, velocity per impulse, and relative velocity."""
     if I1 is None and I2 is None:
         raise ShapeError("one of two bodies that collide must be able to move, both inertias None")
     axes = contact_axes(np.asarray(normal, dtype=float))
@@ -125,24 +125,24 @@ def _at(I1, v1, I2, v2, point, normal):
 
 
 def _collision(I1, I2, N, W, zeta, lam):
-    """Collision of two bodies after an impulse: velocity changes and energy."""
+    """``BodyCollision`` for a contact impulse: velocity changes and energy."""
     iota = Force.from_array(N @ lam)
     energy = float(lam @ zeta + lam @ W @ lam / 2)
     return BodyCollision(velocity_change(I1, -iota), velocity_change(I2, iota), lam, energy)
 
 
 def _approaching(zeta):
-    """Whether a normal velocity closes the gap."""
+    """Whether the relative velocity closes the gap."""
     return zeta[0] < 0
 
 
 def _matrix(inertia):
-    """Float matrix of an inertia."""
+    """6 x 6 float matrix of an inertia."""
     return np.asarray(inertia.to_matrix(), dtype=float)
 
 
 def _fraction(restitution):
-    """Restitution, if it is from 0 to 1."""
+    """Coefficient of restitution, checked to be from 0 to 1."""
     if not 0 <= restitution <= 1:
         raise ShapeError(f"restitution must be from 0 to 1, got {restitution!r}")
     return restitution

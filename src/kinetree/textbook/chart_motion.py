@@ -47,7 +47,7 @@ def integrate_on_charts(
     growth: float = 3.0,
     **options: Any,
 ) -> ChartMotion:
-    """Integrate a constrained system on charts that are replaced where they end.
+    """Motion of a constrained system on charts, replaced where they end.
 
     Args:
         system: the constrained system.
@@ -109,7 +109,7 @@ class _Implicit:
     """
 
     def solve(self, chart, t, z, known, weight):
-        """Coordinates after an implicit step, by Newton's method."""
+        """Chart coordinates after an implicit step, by Newton's method."""
         one = np.eye(len(z))
 
         def step(z):
@@ -165,7 +165,7 @@ _METHODS = {
 
 
 def instants(duration, step) -> np.ndarray:
-    """Times from 0 to the duration, exactly, in steps of which the last may be shorter [s]."""
+    """Times from 0 to ``duration`` in equal steps, the last possibly shorter [s]."""
     if not (0 <= duration < np.inf and 0 < step < np.inf):
         raise ShapeError(
             f"a motion needs a duration [s] that is not negative and a step [s] above zero, got "
@@ -176,7 +176,7 @@ def instants(duration, step) -> np.ndarray:
 
 
 def runge_kutta_step(rate: Callable, t, x, h, first=None):
-    """One step of the classical method of order 4; ``first`` is ``rate(t, x)`` if known."""
+    """State after one step of the classical fourth-order Runge-Kutta method."""
     k1 = rate(t, x) if first is None else first
     k2 = rate(t + h / 2, x + h / 2 * k1)
     k3 = rate(t + h / 2, x + h / 2 * k2)

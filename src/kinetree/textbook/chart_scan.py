@@ -39,7 +39,7 @@ def verify(
     limit: float = 1e6,
     seed: int = 0,
 ) -> Verification:
-    """Walk at random over the configurations that satisfy the constraints, and test coordinates.
+    """Random-walk test of a chart's coordinates over the constraint manifold.
 
     A scan proves failure only. Between two configurations of different orientation, by the sign of
     the determinant of ``[D1R; G]``, there is one where the coordinates fail; it is found by
@@ -75,7 +75,7 @@ def verify(
 
 
 def _test(chart, q):
-    """Orientation and condition of the coordinates at ``q``."""
+    """Orientation (determinant sign) and condition of the coordinates at ``q``."""
     try:
         y = chart.position_coordinates(q)
         A = np.concatenate([chart.position_rows(q, y), chart.system.G(q)])
@@ -88,19 +88,19 @@ def _test(chart, q):
 
 
 def _direction(system, q, rng):
-    """Random unit direction that the constraints allow."""
+    """Random unit velocity that the constraints allow at ``q``."""
     u = rng.standard_normal(system.n)
     u = u - np.linalg.pinv(system.G(q)) @ (system.G(q) @ u)
     return u / np.linalg.norm(u)
 
 
 def _along(system, q, u):
-    """Configuration along a direction, projected."""
+    """Configuration displaced by ``u`` from ``q``, projected onto the constraints."""
     return project_position(system, system.space.move(q, u))
 
 
 def _bisect(chart, q, direction, step, sign):
-    """Last configuration along a direction that the chart has, by bisection."""
+    """Last configuration along a direction with orientation ``sign``, by bisection."""
     low, high = 0.0, step
     for _ in range(50):
         middle = (low + high) / 2

@@ -20,7 +20,7 @@ from kinetree.spatial import crm
 @refuses("prescribed", use="kinematics.body_velocities")
 @for_all_joints()
 def body_velocities(model, q, qd):
-    """``v_i = Σ S_j qd_j`` over the joints that support a body, in base coordinates — (5.3)."""
+    """Body velocities ``v_i = Σ S_j qd_j`` as sums over supporting joints (RBDA 5.3)."""
     _, _, S = _base_subspaces(model, q)
     v = [model.zero_motion]
     for i in range(1, model.body_count + 1):
@@ -31,7 +31,7 @@ def body_velocities(model, q, qd):
 @refuses("prescribed", use="kinematics.body_accelerations")
 @for_all_joints()
 def body_accelerations(model, q, qd, qdd):
-    """Accelerations of the bodies as double sums, in base coordinates — RBDA (5.5), tree version.
+    """Body accelerations as double sums over supporting joints (RBDA 5.5), base frame.
 
     ``a_i = Σ (S_j qdd_j + c_Jj) + ΣΣ (S_k qd_k) × (S_j qd_j)`` with ``j`` over the joints that
     support body ``i`` and ``k`` over those before ``j``.
@@ -59,13 +59,13 @@ class ClosedFormEquation(NamedTuple):
     """Gravity terms, (nv,)."""
 
     def inverse_dynamics(self, qd, qdd):
-        """``tau`` for velocities and accelerations at the same configuration."""
+        """Joint forces for velocities and accelerations at the equation's configuration."""
         return self.H @ qdd + (self.C @ qd) @ qd + self.g
 
 
 @refuses("prescribed", use="rnea.inverse_dynamics")
 def equation_of_motion(model, q) -> ClosedFormEquation:
-    """All coefficients of the equation of motion at ``q``."""
+    """``ClosedFormEquation``: all coefficients of the equation of motion at ``q``."""
     return ClosedFormEquation(
         joint_space_inertia(model, q), velocity_coefficients(model, q), rnea.gravity_force(model, q)
     )
@@ -73,7 +73,7 @@ def equation_of_motion(model, q) -> ClosedFormEquation:
 
 @refuses("prescribed", use="rnea.inverse_dynamics")
 def velocity_coefficients(model, q):
-    """``C_ijk`` from the recursive algorithm alone, (nv, nv, nv).
+    """Coriolis coefficients ``C_ijk`` (nv, nv, nv) by polarising the bias force.
 
     The Coriolis force ``c(qd)`` is a quadratic form; polarising it gives its coefficients
     ``C_ijk = ½ (c_i(e_j + e_k) - c_i(e_j) - c_i(e_k))``. Where ``qd`` is the rate of ``q`` they
@@ -91,7 +91,7 @@ def velocity_coefficients(model, q):
 
 
 def _base_subspaces(model, q):
-    """Transforms of the joints and from the base, and motion subspaces in base coordinates."""
+    """Joint transforms, base transforms, and motion subspaces in base coordinates."""
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)
     bodies = range(1, model.body_count + 1)
@@ -99,7 +99,7 @@ def _base_subspaces(model, q):
 
 
 def _sum(terms):
-    """Sum of terms of any kind."""
+    """Sum of terms of any type that supports addition."""
     first, *rest = terms
     for term in rest:
         first = first + term

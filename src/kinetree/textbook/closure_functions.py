@@ -65,7 +65,7 @@ class LoopClosure:
     coordinates: Callable | None = None
 
     def configuration(self, y: ArrayLike) -> np.ndarray:
-        """``q = γ(y)``; raises UnreachableError for ``y`` outside the set ``C``."""
+        """Configuration ``q = γ(y)``; UnreachableError for ``y`` outside the valid set."""
         y = self._position(y)
         if self.margins is not None:
             with np.errstate(invalid="ignore"):
@@ -80,7 +80,7 @@ class LoopClosure:
         return np.asarray(self.gamma(y), dtype=float)
 
     def motion(self, y: ArrayLike, yd: ArrayLike) -> ClosedMotion:
-        """``q``, ``qd``, ``G`` and ``g``."""
+        """Configuration, velocity, ``G`` and ``g`` at independent variables ``y, yd``."""
         q = self.configuration(y)
         y, yd = self._position(y), self._velocity(yd)
         G = np.column_stack(
@@ -92,7 +92,7 @@ class LoopClosure:
     def forward_dynamics(
         self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | dict | None = None
     ) -> np.ndarray:
-        """``ydd`` under the joint forces ``tau``, (m,) — RBDA (8.46).
+        """Independent accelerations ``ydd`` under joint forces ``tau``, (m,) (RBDA 8.46).
 
         Args:
             y: independent variables.
@@ -110,7 +110,7 @@ class LoopClosure:
         return apply_explicit(system, Explicit(G, g)).ydd
 
     def solve(self, instant: ConstrainedEquations) -> Accelerations:
-        """``qdd`` and constraint forces, for a state given by ``q`` and ``qd``."""
+        """Joint accelerations and constraint forces for a state given by ``q`` and ``qd``."""
         if self.coordinates is None:
             raise LoopError(
                 f"this closure function of model {instant.model.name!r} does not say which y a q "
@@ -129,7 +129,7 @@ class LoopClosure:
         return Accelerations(moved.qdd, smallest_forces(instant, moved.tau_c))
 
     def integrate(self, y: ArrayLike, dy: ArrayLike) -> np.ndarray:
-        """``y`` reached by the velocity ``dy`` in one second."""
+        """Independent positions reached from ``y`` by the displacement ``dy``."""
         y, dy = self._position(y), self._velocity(dy)
         parts, at, to = [np.zeros(0)], 0, 0
         for joint in self.variables:
@@ -138,7 +138,7 @@ class LoopClosure:
         return np.concatenate(parts)
 
     def _along(self, y, yd):
-        """``qd`` and ``qdd`` when ``y`` moves at the constant velocity ``yd``."""
+        """Joint velocity and acceleration when ``y`` moves at constant velocity ``yd``."""
         rate = _rate(self.variables, y, yd)
         second = [x.first for x in _rate(self.variables, _jets(y, rate), yd)]
         moved = [_as_jet(x) for x in self.gamma(_jets(y, rate, second))]
@@ -146,11 +146,11 @@ class LoopClosure:
         return _velocities(self.model, q, dq, ddq)
 
     def _position(self, y):
-        """Independent positions; an error for a wrong size."""
+        """Independent positions as an array; ShapeError for a wrong size."""
         return _require_size(y, sum(j.nq for j in self.variables), "y", self.names)
 
     def _velocity(self, yd):
-        """Independent velocities; an error for a wrong size."""
+        """Independent velocities as an array; ShapeError for a wrong size."""
         return _require_size(yd, sum(j.nv for j in self.variables), "yd", self.names)
 
 
@@ -158,7 +158,7 @@ _PARTS = ("value", "first", "second")
 
 
 def _require_size(x, count, what, names):
-    """An array of the size that the variables have, or a ShapeError."""
+    """``x`` as a float array of ``count`` numbers, else ShapeError."""
     x = np.asarray(x, dtype=float)
     if x.shape != (count,):
         raise ShapeError(f"{what} must have shape ({count},) for {', '.join(names)}, got {x.shape}")
@@ -166,18 +166,18 @@ def _require_size(x, count, what, names):
 
 
 def _as_jet(x):
-    """A number with its derivatives, which are zero for a plain one."""
+    """Number as a ``Jet``, with zero derivatives if it is a plain one."""
     return x if isinstance(x, Jet) else Jet(x)
 
 
 def _jets(x, first, second=None):
-    """Jets from values and derivatives."""
+    """Array of ``Jet`` numbers from values, first and second derivatives."""
     second = [0] * len(x) if second is None else second
     return np.array([Jet(*parts) for parts in zip(x, first, second, strict=True)], dtype=object)
 
 
 def _rate(joints, q, qd):
-    """``dq/dt`` of the variables of several joints, as a list."""
+    """Coordinate rates ``dq/dt`` of several joints' variables, as a list."""
     rates, at, to = [], 0, 0
     for joint in joints:
         rates += list(joint.configuration_rate(q[at : at + joint.nq], qd[to : to + joint.nv]))
@@ -186,7 +186,7 @@ def _rate(joints, q, qd):
 
 
 def _velocities(model, q, dq, ddq):
-    """Velocity variables and their derivatives, from ``dq/dt = Q qd`` and once more."""
+    """Joint velocities and accelerations from coordinates and their two derivatives."""
     qd, qdd = [np.zeros(0)], [np.zeros(0)]
     for joint, at in zip(model.joint[1:], model.q_slice[1:], strict=True):
         if joint.rates_are_velocities:
@@ -217,7 +217,7 @@ class Rule(NamedTuple):
 
 
 def closure(model: Model, *rules: Rule) -> LoopClosure:
-    """The loop-closure function of a model whose loops are solved by these rules, in order."""
+    """``LoopClosure`` of a model whose loops are solved by the rules, in order."""
     dependent = [j for rule in rules for j in rule.dependent]
     twice = {model.joint_names[j - 1] for j in dependent if dependent.count(j) > 1}
     if twice:
@@ -253,7 +253,7 @@ def closure(model: Model, *rules: Rule) -> LoopClosure:
 
 
 def loop_chains(model, loop, shapes):
-    """The two chains of joints of a loop, in the order of ``shapes``, and the pin on each side."""
+    """Both joint chains of a loop, ordered to match ``shapes``, and the pin on each side."""
     names = [known.name for known in model.loops]
     if loop not in names:
         hint = did_you_mean(loop, names, f"there are {', '.join(names) or 'none'}")
@@ -278,7 +278,7 @@ def loop_chains(model, loop, shapes):
 
 
 def _fits(model, joints, shape):
-    """Whether joints have the symbols of a pattern."""
+    """Whether joints match a pattern of joint symbols, such as "RP"; "*" matches all."""
     if shape == "*":
         return True
     return len(joints) == len(shape) and all(

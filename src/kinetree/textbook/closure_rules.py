@@ -23,7 +23,7 @@ __all__ = ["Rule", "closure", "four_bar", "leg", "parallelogram", "triangle"]
 
 
 def triangle(model: Model, loop: str) -> Rule:
-    """A linear actuator between two pivots: the arm of Figure 8.3, excavators, hydraulics.
+    """Closure rule of a linear actuator between two pivots (RBDA Figure 8.3).
 
     The loop runs through three parallel hinges, of which the loop joint is one, and a slide whose
     line passes through two of them. The arm's angle gives the angle and the length of the actuator.
@@ -56,7 +56,7 @@ def triangle(model: Model, loop: str) -> Rule:
 
 
 def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
-    """A crank with a coupler, and a rocker, on parallel hinges: two circles meet.
+    """Closure rule of a four-bar linkage on parallel hinges, by intersecting circles.
 
     Args:
         model: the mechanism.
@@ -96,7 +96,7 @@ def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
 
 
 def parallelogram(model: Model, loop: str) -> Rule:
-    """A four-bar with equal opposite sides at q = 0: the coupler never turns.
+    """Closure rule of a four-bar with equal opposite sides, whose coupler does not rotate.
 
     Unlike ``four_bar`` it passes the positions in which all bars lie on one line, and stays a
     parallelogram there.
@@ -119,7 +119,7 @@ def parallelogram(model: Model, loop: str) -> Rule:
 
 
 def leg(model: Model, loop: str) -> Rule:
-    """A leg of a platform: universal joint, slide, and a ball that closes the loop.
+    """Closure rule of a platform's leg: universal joint, slide, and loop-closing ball joint.
 
     The line of the slide passes through the centres of both joints, and is perpendicular to the
     axes of the universal joint where that is at zero. The pose of the platform gives its angles and
@@ -158,7 +158,7 @@ def leg(model: Model, loop: str) -> Rule:
 
 
 def _place_of(model, chain, q, point):
-    """A point of the last body of a chain of joints, in coordinates of the first one's parent."""
+    """Point of a chain's last body in coordinates of the first joint's parent."""
     for j in reversed(chain):
         X = model.joint[j].transform(q[model.q_slice[j]]) @ model.tree_transform[j]
         point = X.r + X.E.T @ point
@@ -195,33 +195,33 @@ class HingePlane:
         self.basis = np.array([first, np.cross(normal, first)])
 
     def sign(self, hinge):
-        """1 or -1: which way a hinge turns."""
+        """Rotation sense of a hinge about the plane's normal: 1 or -1."""
         return self.signs[hinge]
 
     def point(self, joint):
-        """Where a joint on the root is, (2,)."""
+        """Position of a joint on the root body, in plane coordinates (2,)."""
         return self.basis @ np.asarray(self.model.tree_transform[joint].r, float)
 
     def place(self, joint):
-        """Where a joint is on its parent, in coordinates of that, (3,)."""
+        """Position of a joint on its parent body, in body coordinates (3,)."""
         return np.asarray(self.model.tree_transform[joint].r, float)
 
     def along(self, joint, vector):
-        """A vector fixed to the body of a joint, at q = 0, (2,)."""
+        """Plane components (2,), at q = 0, of a vector fixed to a joint's body."""
         return self.basis @ (self._rotation(joint).T @ np.asarray(vector, float))
 
     def axis(self, slide):
-        """The direction of a slide at q = 0, (2,)."""
+        """Direction (2,) of a slide in the plane at q = 0."""
         return self.along(slide, self.model.joint[slide].axis)
 
     def rotate(self, vector, hinge, q):
-        """A vector of the body of a hinge on the root, where that stands now."""
+        """Plane vector on a hinge's body, rotated by the hinge angle in ``q``."""
         angle = self.signs[hinge] * q[self.model.q_slice[hinge]][0]
         c, s = cos(angle), sin(angle)
         return np.array([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]])
 
     def _rotation(self, joint):
-        """From root to body coordinates at q = 0."""
+        """Rotation from root to body coordinates at q = 0, (3, 3)."""
         E = np.eye(3)
         while joint != self.root:
             E = E @ np.asarray(self.model.tree_transform[joint].E, float)
@@ -230,7 +230,7 @@ class HingePlane:
 
 
 def direction_angle(a, b):
-    """The angle from one direction to another in the plane, within half a turn."""
+    """Angle from direction ``a`` to ``b`` in the plane, from -π to π [rad]."""
     return atan2(a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1])
 
 

@@ -9,7 +9,7 @@ from kinetree.errors import ShapeError
 
 
 def check_same_constraint(implicit, explicit, *, tolerance=1e-9):
-    """Raise unless both describe one constraint: ``K G = 0``, ``K g = k`` — RBDA (3.12).
+    """Raise an error unless implicit and explicit forms describe one constraint (RBDA 3.12).
 
     ``implicit.error`` must then be ``φ(γ(y))``, which is zero. Dimensions count as well: ``G``
     must span all that ``K`` allows.
@@ -43,7 +43,7 @@ def check_same_constraint(implicit, explicit, *, tolerance=1e-9):
 
 
 def explicit_equations(system, constraint):
-    """Matrix and right-hand side of (3.18), unknowns ``(qdd, tau_c, ydd)``."""
+    """Matrix and right side of RBDA (3.18), with unknowns ``(qdd, tau_c, ydd)``."""
     (H, C, tau), G, g = system, constraint.G, constraint.g
     n, m = G.shape
     one, O = np.eye(n), np.zeros
@@ -52,7 +52,7 @@ def explicit_equations(system, constraint):
 
 
 def dual_equations(system, constraint):
-    """Matrix and right-hand side of (3.19), unknowns ``(-tau_c, ydd)``: forces and motions swap.
+    """Matrix and right side of RBDA (3.19), with unknowns ``(-tau_c, ydd)``.
 
     Of less use than its dual (3.17): it needs the inverse of ``H``. The book prints the unknown as
     ``tau_c``; eliminating ``qdd`` from (3.18) gives it the other sign, as ``-lam`` in (3.17) has.

@@ -19,7 +19,7 @@ from kinetree.spatial import Force, Motion
 
 @for_all_joints(congruent)
 def from_definition(model, q):
-    """``H_ij = Σ S_iᵀ I_k S_j`` over the bodies ``k`` that both joints support — RBDA (6.11)."""
+    """Inertia matrix ``H_ij = Σ S_iᵀ I_k S_j`` by its definition (RBDA 6.11)."""
     S, I = _in_base_coordinates(model, q)
     nu, bodies = model.subtree, range(1, model.body_count + 1)
     H = _zeros(model, q)
@@ -32,7 +32,7 @@ def from_definition(model, q):
 
 @for_all_joints(congruent)
 def from_jacobians(model, q):
-    """``H = Σ J_kᵀ I_k J_k`` over all bodies — Lynch & Park (9.60), tutorial (59)."""
+    """Inertia matrix ``H = Σ J_kᵀ I_k J_k`` from body Jacobians (Lynch & Park 9.60)."""
     S, I = _in_base_coordinates(model, q)
     H = _zeros(model, q)
     for k in range(1, model.body_count + 1):
@@ -46,7 +46,7 @@ def from_jacobians(model, q):
 
 @for_all_joints(congruent)
 def from_base_coordinates(model, q):
-    """Composite-rigid-body algorithm in base coordinates — RBDA (6.13), (6.14)."""
+    """Inertia matrix by composite rigid bodies in base coordinates (RBDA 6.13, 6.14)."""
     S, IC = _in_base_coordinates(model, q)
     lam, H = model.parent, _zeros(model, q)
     for i in range(model.body_count, 0, -1):
@@ -60,13 +60,13 @@ def from_base_coordinates(model, q):
 
 
 def from_unit_accelerations(model, q):
-    """Column by column, ``H δ = ID_δ(q, δ)``: methods 1 and 2 of Walker and Orin — RBDA §6.1."""
+    """Inertia matrix column by column from inverse dynamics (RBDA §6.1, Walker & Orin)."""
     columns = [inertia_product(model, q, delta) for delta in np.eye(model.nv, dtype=int)]
     return np.array(columns).reshape(model.nv, model.nv).T
 
 
 def along_screws(steps, inertias):
-    """``H`` of a chain of hinges with frames after Denavit and Hartenberg — RBDA §10.3.1, (10.2).
+    """Inertia matrix of a chain of hinges in Denavit-Hartenberg frames (RBDA §10.3.1, 10.2).
 
     In link coordinates, where the axes are ``e3``, products with them are entries of the others.
     Takes ``(n - 1)(ra + rx) + n (n - 1)/2 vx``: ``ra`` to add two inertias, ``rx`` and ``vx`` to
@@ -104,7 +104,7 @@ class Column(NamedTuple):
 
 @refuses("couplings", use="crba.joint_space_inertia")
 def column(model, q, k):
-    """Column ``k`` of ``H`` from its physical meaning — RBDA (6.21)–(6.25).
+    """Column ``k`` of the inertia matrix from its physical meaning (RBDA 6.21–6.25).
 
     Everything beyond the joint ``i`` that owns variable ``k`` moves as one rigid body with
     acceleration ``s``, the rest stays; the force for it comes all the way from the base.
@@ -129,7 +129,7 @@ def column(model, q, k):
 
 
 def _in_base_coordinates(model, q):
-    """Motion subspaces and inertias in base coordinates."""
+    """Motion subspaces and inertias of all bodies in base coordinates."""
     X, S = joint_transforms(model, q)
     X_0, bodies = base_transforms(model, X), range(1, model.body_count + 1)
     S = [None, *(X_0[i].inv_apply(S[i]) for i in bodies)]
@@ -137,10 +137,10 @@ def _in_base_coordinates(model, q):
 
 
 def _zeros(model, q):
-    """Square matrix of zeros of the model's kind of numbers."""
+    """Square zero matrix (nv, nv) of the model's number type."""
     return np.zeros((model.nv, model.nv), dtype=model.scalar_type(q))
 
 
 def _block(model, H, i, j):
-    """Block of two joints in a matrix."""
+    """Block of a matrix that belongs to the variables of joints i and j."""
     return H[model.v_slice[i], model.v_slice[j]]

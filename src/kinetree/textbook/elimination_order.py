@@ -34,12 +34,12 @@ class EliminationOrder(NamedTuple):
 
     @property
     def fill(self) -> int:
-        """How many of them are fill-in."""
+        """Number of fill-in blocks in the factor."""
         return self.blocks - self.entries
 
     @property
     def products(self) -> int:
-        """Number of products of blocks that the factorisation takes."""
+        """Number of block products that the factorisation takes."""
         return sum(len(n) * (len(n) + 3) // 2 for n in self.neighbours)
 
 
@@ -49,7 +49,7 @@ def elimination_order(
     rows: Sequence[Collection[int]] = (),
     links: Sequence[tuple[int, int]] = (),
 ) -> EliminationOrder:
-    """Symbolic analysis; it depends on the connectivity alone, and is valid for all time steps.
+    """``EliminationOrder`` by symbolic analysis of the mechanism's connectivity.
 
     Args:
         body_count: number of moving bodies, which are 1, 2, ….
@@ -102,7 +102,7 @@ def elimination_order(
 
 
 def half_bandwidth(nodes, ends):
-    """Largest distance between a joint and a body that it meets, in an order of all of them."""
+    """Largest distance between a joint and its bodies in an order of all nodes."""
     place = {node: n for n, node in enumerate(nodes)}
     return max(
         abs(place["joint", j] - place["body", b])
@@ -113,7 +113,7 @@ def half_bandwidth(nodes, ends):
 
 
 def _graph(body_count, ends, rows, links):
-    """Graph of bodies, joints and rows that share unknowns."""
+    """Adjacency sets of bodies, joints and rows that share unknowns."""
     graph = {("body", i): set() for i in range(1, body_count + 1)}
     groups = [(("joint", j), bodies) for j, bodies in enumerate(ends)]
     groups += [(("row", c), bodies) for c, bodies in enumerate(rows)]
@@ -137,14 +137,14 @@ class _Assemblies:
         self.anchor: dict = {0: 0}  # of a leader: a body that is still to come, 0, or None
 
     def hindrance(self, joint):
-        """A body that must be eliminated before a joint can be, or None if it can be now."""
+        """Body that must be eliminated before a joint can be, or None."""
         first, second = (self._anchor_of(b) for b in self.ends[joint])
         if first == second or None in (first, second):
             return None
         return first if first not in self.leader else second
 
     def add(self, node):
-        """Note that a body or a joint was eliminated."""
+        """Record that a body or a joint has been eliminated."""
         kind, number = node
         if kind == "body":
             self.leader[number] = number
@@ -160,7 +160,7 @@ class _Assemblies:
             self.leader[first] = second
 
     def _leader(self, body):
-        """The body that stands for the assembly of an eliminated body; None for one to come."""
+        """Representative body of the assembly of an eliminated body; None if not eliminated."""
         if body not in self.leader:
             return None
         path = []
@@ -176,6 +176,6 @@ class _Assemblies:
         return body
 
     def _anchor_of(self, body):
-        """Anchor of a body: itself, if it is still to come, or what it moves with."""
+        """Anchor of a body: itself if not eliminated, else what its assembly moves with."""
         leader = self._leader(body)
         return body if leader is None else self.anchor[leader]

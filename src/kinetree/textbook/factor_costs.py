@@ -34,7 +34,7 @@ _COST = {
 
 
 def predicted_cost(lam, task, factors="ltdl") -> Cost:
-    """Cost of a task of ``ltl`` on a matrix with the parent array ``lam`` — RBDA Table 6.6.
+    """Operation count of an ``ltl`` task for a parent array (RBDA Table 6.6).
 
     Args:
         lam: expanded parent array.

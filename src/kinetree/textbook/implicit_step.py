@@ -66,7 +66,7 @@ def implicit_step(
     tolerance: float = 1e-12,
     linearization: str = "equations",
 ) -> ImplicitStep:
-    """One implicit step of a mechanism, whose loops stay closed.
+    """State of a mechanism with closed loops after one implicit step of length ``dt``.
 
     Args:
         model: the mechanism; without loops all its variables are independent.
@@ -122,7 +122,7 @@ def implicit_step(
 
 
 def _by_displacements(model, q, at_q, linear):
-    """``A`` for displacements of ``y`` from ``q``, as the equations of a step have them."""
+    """State matrix ``A`` for coordinate displacements counted from ``q``."""
     if linear.chosen.flat:
         return linear.A
     p, A = len(linear.coordinates), linear.A.copy()
@@ -135,7 +135,7 @@ def _by_displacements(model, q, at_q, linear):
 
 
 def _state(model, near, q, change, yd, chosen):
-    """The closed state whose coordinates differ by ``change`` from ``(q, yd)``."""
+    """Closed state whose coordinates and rates differ by ``change`` from ``(q, yd)``."""
     p = len(yd)
     q = move_coordinates(model, q, change[:p], chosen, near)
     K = constraint(model, q, np.zeros(model.nv)).K

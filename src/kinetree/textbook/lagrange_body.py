@@ -43,12 +43,12 @@ class LagrangeTerms(NamedTuple):
 
     @property
     def total(self) -> np.ndarray:
-        """``d/dt ∂T/∂qd - ∂T/∂q`` — (36)."""
+        """Sum ``d/dt ∂T/∂qd - ∂T/∂q`` of the five Lagrange terms (36)."""
         return self.a + self.b + self.c - self.d + self.e
 
 
 def rotation(kind, q):
-    """``R(q)``, from body to world coordinates; a quaternion may have any length but zero."""
+    """Rotation matrix from body to world for rotation coordinates of a kind."""
     r = q[3:]
     if kind == "exponential":
         return rotation_exp(r).T
@@ -59,7 +59,7 @@ def rotation(kind, q):
 
 
 def jacobian(kind, q):
-    """``J`` with ``(v, w) = J qd``, (6, n) — (28)–(31), (52), (54)."""
+    """Jacobian (6, n) from coordinate rates to ``(v, w)`` (28)–(31), (52), (54)."""
     _require_kind(kind)
     r = q[3:]
     if kind == "exponential":
@@ -76,12 +76,12 @@ def jacobian(kind, q):
 
 
 def jacobian_rate(kind, q, qd):
-    """``Jd``, the derivative of ``J`` along ``qd``, (6, n)."""
+    """Time derivative (6, n) of the Jacobian at rates ``qd``."""
     return _derivative(lambda q: jacobian(kind, q), q, qd)
 
 
 def inertia_matrix(kind, m, I_0, q):
-    """``M = Jᵀ M_c J``, (n, n): of rank 6, also where n is 7.
+    """Inertia matrix ``Jᵀ M_c J`` (n, n) of a free body in given coordinates.
 
     Args:
         kind: a name of ``COORDINATES``.
@@ -94,7 +94,7 @@ def inertia_matrix(kind, m, I_0, q):
 
 
 def equation_of_motion(kind, m, I_0, q, qd):
-    """``M`` and ``C`` of ``M qdd + C = Jᵀ (f, n)`` — (48)."""
+    """Matrix ``M`` and vector ``C`` of a free body's ``M qdd + C = Jᵀ (f, n)`` (48)."""
     J, Jd = jacobian(kind, q), jacobian_rate(kind, q, qd)
     M_c, V = _body_inertia(m, I_0, rotation(kind, q)), J @ qd
     turning = np.concatenate([np.zeros(3, int), cross(V[3:], M_c[3:, 3:] @ V[3:])])
@@ -102,7 +102,7 @@ def equation_of_motion(kind, m, I_0, q, qd):
 
 
 def acceleration(kind, m, I_0, q, qd, f, n):
-    """``qdd`` under a force at the mass centre and a moment about it, in world coordinates.
+    """Coordinate accelerations of a free body under a force and moment at its mass centre.
 
     For a quaternion of unit length, the equation of motion is solved together with that of its
     length; the multiplier of the latter is zero.
@@ -127,7 +127,7 @@ def acceleration(kind, m, I_0, q, qd, f, n):
 
 
 def lagrange_terms(kind, m, I_0, q, qd, qdd):
-    """The five terms of Lagrange's equations, each from its definition — (33)–(36)."""
+    """``LagrangeTerms``: the five terms of Lagrange's equations, each by definition (33)–(36)."""
 
     def M_c(q):
         return _body_inertia(m, I_0, rotation(kind, q))
@@ -146,7 +146,7 @@ def lagrange_terms(kind, m, I_0, q, qd, qdd):
 
 
 def _body_inertia(m, I_0, R):
-    """``M_c = blockdiag(m 1, R I_0 Rᵀ)`` — (27)."""
+    """Inertia ``blockdiag(m 1, R I_0 Rᵀ)`` of a body at its mass centre (27)."""
     I_c = R @ I_0 @ R.T
     M = np.zeros((6, 6), dtype=I_c.dtype)
     M[:3, :3], M[3:, 3:] = m * np.eye(3, dtype=int), I_c
@@ -154,13 +154,13 @@ def _body_inertia(m, I_0, R):
 
 
 def _derivative(function, q, direction):
-    """Derivative of an array function along a direction."""
+    """Directional derivative of an array-valued function at ``q``."""
     found = function(jets(q, direction))
     rates = [getattr(x, "first", 0) for x in found.ravel()]
     return np.array(rates).reshape(found.shape)
 
 
 def _require_kind(kind):
-    """Raise UnknownNameError for an unknown kind of coordinates."""
+    """Raise UnknownNameError for an unknown kind of rotation coordinates."""
     if kind not in COORDINATES:
         raise UnknownNameError(f"coordinates must be one of {list(COORDINATES)}, got {kind!r}")

@@ -39,12 +39,12 @@ from kinetree.textbook.link_variations import link_variation
 
 @kernel
 def _closure(m, q, qd, qdd):
-    """Compiled ``Ĝ`` with its derivatives along positions and time."""
+    """Kernel of the loop-closure derivatives along positions and time."""
     return tuple(closure_derivatives(m, q, qd, qdd))
 
 
 def recursion(state, chosen, basis):
-    """Lower blocks of ``A`` and ``B``; ``basis`` has checked that the coordinates will do."""
+    """Lower blocks of ``A`` and ``B`` of a linear model by recursion along the links."""
     model = state.model
     if model.constraints:
         raise LoopError(
@@ -94,7 +94,7 @@ def recursion(state, chosen, basis):
 
 
 def along_links(state, chosen):
-    """Lower blocks of ``A`` and ``B`` by the recursion along columns, for joints of every kind."""
+    """Lower blocks of ``A`` and ``B`` by link recursion along each column."""
     model, n = state.model, state.model.nv
     total, p = n + sum(loop.joint.nv for loop in model.loops), len(chosen.names)
     batch = state.qd.shape[:-1]
@@ -127,7 +127,7 @@ def along_links(state, chosen):
 
 
 def _along_links(state, dq, dv, da, phi=None):
-    """``LinkVariation`` along columns, matrices (..., rows, columns)."""
+    """``LinkVariation`` along columns of position, velocity and acceleration changes."""
     model, q, qd, qdd, _, f_ext = state
     arrays = [x[..., None, :] for x in (q, qd, qdd)]
     arrays += [np.swapaxes(x, -1, -2) for x in (dq, dv, da)]
@@ -145,14 +145,14 @@ def _along_links(state, dq, dv, da, phi=None):
 
 @kernel
 def _links(m, q, qd, qdd, dq, dv, da, phi, f_ext=None):
-    """Compiled variation of all links along one direction, stacked."""
+    """Kernel of all links' variation along one direction, stacked."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return np.concatenate(link_variation(m, (q, qd, qdd), (dq, dv, da), phi, forces))
 
 
 @kernel
 def _bodies(m, q, qd, qdd, dq, dv, da, f_ext=None):
-    """Compiled variation of the joint forces of a tree along one direction."""
+    """Kernel of the joint-force variation of a tree along one direction."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return link_variation(m, (q, qd, qdd), (dq, dv, da), None, forces).forces
 
@@ -170,7 +170,7 @@ square."""
 
 
 def differences(state, chosen, basis):
-    """Lower blocks of ``A`` and ``B``, sample by sample."""
+    """Lower blocks of ``A`` and ``B`` by finite differences, sample by sample."""
     model, q, qd, _, tau, f_ext = state
     batch, p = qd.shape[:-1], len(chosen.names)
     blocks = [np.zeros((*batch, p, n)) for n in (p, p, model.nv)]
@@ -184,7 +184,7 @@ def differences(state, chosen, basis):
 
 
 def _differences(model, q, qd, tau, f_ext, chosen):
-    """Lower blocks of ``A`` and ``B`` by differences."""
+    """Lower blocks of ``A`` and ``B`` of one sample by finite differences."""
     p, yd = len(chosen.names), coordinate_rates(model, q, qd, chosen)
 
     def acceleration(dy, dyd, dtau):
@@ -207,7 +207,7 @@ def _differences(model, q, qd, tau, f_ext, chosen):
 
 
 def _gradient(f, n, step=_STEP):
-    """Central differences of fourth order, (…, n)."""
+    """Jacobian (..., n) by central differences of fourth order."""
     columns = []
     for e in step * np.eye(n):
         columns.append((8 * (f(e) - f(-e)) - (f(2 * e) - f(-2 * e))) / (12 * step))

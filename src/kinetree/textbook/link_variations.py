@@ -39,7 +39,7 @@ class LinkVariation(NamedTuple):
 
 
 def link_variation(model, state, direction, phi=None, f_ext=None) -> LinkVariation:
-    """Variation of a closed chain along one direction.
+    """``LinkVariation`` of a closed chain along one direction of the motion.
 
     Args:
         model: the mechanism.
@@ -69,7 +69,7 @@ def link_variation(model, state, direction, phi=None, f_ext=None) -> LinkVariati
 
 
 def _flow(model, q, dq):
-    """``dq/dt`` for velocity variables, (nq,)."""
+    """Coordinate rates ``dq/dt`` (nq,) for velocities ``dq``."""
     parts = [q[:0]]
     for i in range(1, model.body_count + 1):
         joint, at = model.joint[i], model.v_slice[i]
@@ -86,7 +86,7 @@ class _Joint(NamedTuple):
 
 
 def _variation(model, state, direction, phi, f_ext):
-    """The variation, and the forces of all joints themselves."""
+    """``LinkVariation`` of a chain without couplings, and the forces of all joints."""
     chain, (dq, dv, da) = ClosedChain(model), direction
     X, _, v_hat, a_hat, q_v = link_states(chain, *state)
     positions = _positions(chain, state[0], q_v)
@@ -129,7 +129,7 @@ def _variation(model, state, direction, phi, f_ext):
 
 
 def _link_forces(chain, X, motion, variation, phi, f_ext):
-    """Forces on all links and how they change, without those from their children."""
+    """Forces on all links and their variation, without those from child links."""
     model, (v, a), (xi, dvel, dacc) = chain.model, motion, variation
     none = Force(*(0 * part for part in (model.zero_motion.angular, model.zero_motion.linear)))
     f, df, X_0 = [none], [none], [model.identity_transform]
@@ -166,10 +166,10 @@ def _positions(chain, q, q_v):
 
 
 def _value(x):
-    """Value of a motion of dual numbers."""
+    """Value part of a spatial motion of dual numbers."""
     return Motion(value_of(x.angular), value_of(x.linear))
 
 
 def _rate(x):
-    """Rate of a motion of dual numbers."""
+    """Rate part of a spatial motion of dual numbers."""
     return Motion(rate_of(x.angular), rate_of(x.linear))

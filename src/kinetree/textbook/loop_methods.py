@@ -27,7 +27,7 @@ from kinetree.loops.kinematics.constraint import independent_rows
 
 
 def solve_kkt(instant: ConstrainedEquations) -> Accelerations:
-    """The solution of (8.36) without redundant rows.
+    """Accelerations and loop forces by the KKT system without redundant rows (RBDA 8.36).
 
     With ``chosen_rows``, these and no others: they must be independent in every configuration, and
     which are is rarely known. A mechanism can change its mobility.
@@ -50,7 +50,7 @@ def solve_kkt(instant: ConstrainedEquations) -> Accelerations:
 
 
 def _independent_rows(instant):
-    """Numbers of independent rows: by the rank that the caller knows, or by looking."""
+    """Numbers of independent constraint rows, by a known rank or computed."""
     if instant.known_rank is None:
         return independent_rows(instant.K, instant.units)  # those of instant.counting, if some are
     return pivots(instant.K, instant.k, instant.rank, instant.units).rows
@@ -76,13 +76,13 @@ class RangeSpace(NamedTuple):
     """Factor of ``H``."""
 
     def forces(self, z=None):
-        """``lam``; ``z`` picks one of many, the smallest by default — RBDA (8.41)."""
+        """Constraint forces ``lam``, the smallest by default; ``z`` selects others (RBDA 8.41)."""
         lam = self.A_plus @ self.b
         return lam if z is None else lam + z - self.A_plus @ (self.A @ z)
 
 
 def range_space(instant: ConstrainedEquations) -> RangeSpace:
-    """Steps 1 to 4 of the procedure of §8.5: factors, ``Y = L⁻ᵀ Kᵀ``, ``A = Yᵀ Y`` and ``b``."""
+    """``RangeSpace`` factors ``Y = L⁻ᵀ Kᵀ``, ``A = Yᵀ Y`` and ``b`` (RBDA §8.5, steps 1–4)."""
     lam, (K, k, units) = instant.model.expanded_parent, instant.counting
     L = ltl(instant.H, lam)
     Y = solve_lt(L, lam, K.T)
@@ -92,7 +92,7 @@ def range_space(instant: ConstrainedEquations) -> RangeSpace:
 
 
 def solve_range_space(instant: ConstrainedEquations, *, z=None) -> Accelerations:
-    """Steps 5 and 6: ``lam``, then ``H qdd = tau - C + Kᵀ lam`` with the same factors."""
+    """Accelerations and loop forces by the range-space method (RBDA §8.5)."""
     equation = range_space(instant)
     lam = equation.forces(z)
     parent = instant.model.expanded_parent
@@ -101,7 +101,7 @@ def solve_range_space(instant: ConstrainedEquations, *, z=None) -> Accelerations
 
 
 def _pseudoinverse(A, rows, rank):
-    """Pseudoinverse of the part of ``A`` with the rank of ``K``; the rest is rounding error."""
+    """Pseudoinverse of ``A`` truncated to the rank of the constraints."""
     values, vectors = np.linalg.eigh(rows[:, None] * A * rows)
     first = len(A) - rank
     V = rows[:, None] * vectors[:, first:]
@@ -115,7 +115,7 @@ def _pseudoinverse(A, rows, rank):
 
 
 def solve_articulated(instant: ConstrainedEquations) -> Accelerations:
-    """Joint accelerations, and the forces of the loop joints."""
+    """Accelerations and loop forces by articulated-body divide and conquer."""
     model = instant.model
     found = divide_and_conquer(
         model,

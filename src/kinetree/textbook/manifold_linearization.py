@@ -57,7 +57,7 @@ def linearize_on_manifold(
     independent: Sequence[str] | str | ArrayLike | None = "tangent",
     projector: str = "orthogonal",
 ) -> ManifoldLinearization:
-    """The equations of motion to first order, in all joint variables.
+    """Linear model of the equations of motion in all joint variables.
 
     Args:
         model: the mechanism; without loops all its variables are independent.
@@ -97,7 +97,7 @@ def linearize_on_manifold(
 
 
 def _coordinate_rows(state, chosen):
-    """``R``: from ``(dq, dqd)`` to ``(dy, dyd)``."""
+    """Matrix ``R`` from ``(dq, dqd)`` to changes ``(dy, dyd)`` of the coordinates."""
     still = np.zeros((*state.qd.shape, state.model.nv))
     gradient, _ = loop_coordinates_along(state, chosen, still + np.eye(state.model.nv), still)
     R = np.broadcast_to(coordinate_jacobian(state.model, state.q, chosen), gradient.shape)
@@ -105,5 +105,5 @@ def _coordinate_rows(state, chosen):
 
 
 def _blocks(rows):
-    """Matrix of rows of blocks."""
+    """Matrix assembled from rows of blocks, with batch axes."""
     return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)

@@ -16,7 +16,7 @@ from kinetree.spatial import displacement_velocity
 
 
 def newton_step(model, q, b, X_d):
-    """The error ``Δp`` of body ``b`` against the frame ``X_d``, and the ``Δq`` that takes it there.
+    """Pose error ``Δp`` of body ``b`` from the frame ``X_d``, and the Newton step ``Δq``.
 
     Args:
         model: the mechanism.
@@ -41,7 +41,7 @@ def newton_step(model, q, b, X_d):
 
 
 def _rank_lost(model, b, k):
-    """Message about a Jacobian without full rank."""
+    """Error message about a Jacobian without full row rank."""
     return (
         f"the Jacobian of body {model.body_names[b]!r} has no full row rank: pivot {k} of J Jᵀ is "
         f"not above zero. The body has fewer than six degrees of freedom, or is in a singular "
@@ -50,7 +50,7 @@ def _rank_lost(model, b, k):
 
 
 def newton_history(model, q, b, X_d, *, tolerance=1e-10, steps=50):
-    """The configurations of the iteration and the norms of their errors.
+    """Configurations and error norms of Newton's inverse-kinematics iteration.
 
     It ends when ``|Δp|``, radians and metres in one, is at most ``tolerance``, or after ``steps``.
     Only the text's own measure is used: a small last error need not mean that the body is there.

@@ -23,12 +23,12 @@ class AllowedAccelerations(NamedTuple):
 
 
 def acceleration(system, t, q, v, K, c):
-    """``vdot = K (Kᵀ M K)⁻¹ Kᵀ (F - M c) + c``, (n,) — Spencer (2.43)."""
+    """Acceleration ``K (Kᵀ M K)⁻¹ Kᵀ (F - M c) + c``, (n,) (Spencer 2.43)."""
     return K @ independent_acceleration(system, t, q, v, K, c) + c
 
 
 def svd(system, q, v, *, stabilization=None) -> AllowedAccelerations:
-    """Orthonormal ``K``, and the smallest ``c``, by singular values — Spencer (3.2), (3.3).
+    """``AllowedAccelerations``: orthonormal ``K`` and smallest ``c``, by SVD (Spencer 3.2, 3.3).
 
     Redundant constraints are left out.
     """
@@ -39,7 +39,7 @@ def svd(system, q, v, *, stabilization=None) -> AllowedAccelerations:
 
 
 def qr(system, q, v, *, stabilization=None) -> AllowedAccelerations:
-    """Orthonormal ``K``, and the smallest ``c``, by a QR factorisation of ``Gᵀ``.
+    """``AllowedAccelerations``: orthonormal ``K`` and smallest ``c``, by QR of ``Gᵀ``.
 
     With ``Gᵀ = Q1 R1`` and ``K = Q2`` the differentiated factorisation is, for columns that do not
     turn within the null space, ``Kdot = -Q1 R1⁻ᵀ Gdot Q2``; so ``Kdot ydot = -Q1 R1⁻ᵀ Gdot v``.
@@ -53,14 +53,14 @@ def qr(system, q, v, *, stabilization=None) -> AllowedAccelerations:
 
 
 def _independent(system, q, v, stabilization):
-    """``G`` and velocity products of constraints that are independent here."""
+    """Constraint matrix and velocity products of independent constraints at a state."""
     terms = system.constraint(q, v)
     rows = independent_rows(terms.G, system.scaling)
     return terms.G[rows], velocity_products(terms, v, stabilization)[rows]
 
 
 def gram_schmidt(G, Gdot, completion):
-    """Orthonormal ``K`` and its rate, by differentiating the Gram-Schmidt process.
+    """Orthonormal null-space basis ``K`` and its rate, by differentiated Gram-Schmidt.
 
     Args:
         G: constraint matrix of full row rank, (m, n).
@@ -88,7 +88,7 @@ def gram_schmidt(G, Gdot, completion):
 
 
 def qr_rate(G, Gdot):
-    """``K`` and ``Kdot`` of the QR factorisation, with columns that do not turn; (n, p) each."""
+    """Null-space basis ``K`` and its rate by QR, columns not rotating, (n, p) each."""
     _require_independent(G)
     m = len(G)
     Q, R = np.linalg.qr(G.T, mode="complete")
@@ -97,7 +97,7 @@ def qr_rate(G, Gdot):
 
 
 def _require_independent(G):
-    """Raise SingularError for constraints that depend on one another."""
+    """Raise SingularError if the constraint rows are dependent."""
     size = len(independent_rows(G))
     if size < len(G):
         raise SingularError(

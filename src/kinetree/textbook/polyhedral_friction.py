@@ -51,7 +51,7 @@ def solve(
     high: ArrayLike = (),
     sides: int = 8,
 ) -> PolyhedralSolution:
-    """Forces within polyhedral friction cones and bounds.
+    """Contact forces within polyhedral friction cones and bounds, by Lemke's algorithm.
 
     Args:
         A: inverse inertia that the forces meet, symmetric and positive semidefinite, (n, n).
@@ -73,7 +73,7 @@ def solve(
 def complementarity_problem(
     A: ArrayLike, b: ArrayLike, rows: MixedRows, sides: int
 ) -> tuple[Array, Array, Array, Array]:
-    """The matrix, the right side, and how forces follow: ``lam = start + P x``, first unknowns x.
+    """LCP matrix and right side of polyhedral friction, and the map to forces.
 
     For ``lcp.enumerated``, say, to see all solutions of a small problem.
     """
@@ -112,7 +112,7 @@ def complementarity_problem(
 
 
 def _unit(n, entries):
-    """Column of length ``n`` with a few entries that are not zero."""
+    """Column vector of length ``n`` with the given nonzero entries."""
     column = np.zeros(n)
     for i, x in entries.items():
         column[i] = x

@@ -46,20 +46,20 @@ class HandleEquation(NamedTuple):
 
 
 def handle_jacobian(model, q, frames, rows=None):
-    """``J`` with ``v = J qd``, the handles stacked and each in its own coordinates, (6h, nv)."""
+    """Jacobian (6h, nv) of stacked handles, each in its own coordinates."""
     handles = _handles(model, frames)
     J = np.concatenate([frame_jacobian(model, q, handle, "body") for handle in handles])
     return J if rows is None else J[list(rows)]
 
 
 def inverse_inertia(model, q, frames, rows=None):
-    """``Phi = J H⁻¹ Jᵀ`` — RBDA (7.9). Always exists."""
+    """Inverse operational inertia ``Phi = J H⁻¹ Jᵀ`` of handles (RBDA 7.9)."""
     _, Y, D = _factor(model, q, frames, rows)
     return Y.T @ (Y / D)
 
 
 def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """``b = Jd qd + J H⁻¹ (tau - C)``: how handles accelerate on their own — RBDA (7.10)."""
+    """Bias acceleration ``Jd qd + J H⁻¹ (tau - C)`` of handles (RBDA 7.10)."""
     if model.is_constrained:
         allowed = allowed_motion_at(model, q, qd)
         qdd = allowed.free_acceleration(f_ext) + allowed.response(tau)
@@ -73,7 +73,7 @@ def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
 
 
 def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """``Phi`` and ``b`` — RBDA (7.8)."""
+    """``HandleResponse`` ``Phi``, ``b`` of handles (RBDA 7.8)."""
     return HandleResponse(
         inverse_inertia(model, q, frames, rows),
         bias_acceleration(model, q, qd, tau, frames, f_ext, rows),
@@ -81,7 +81,7 @@ def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
 
 
 def operational_space_inertia(model, q, frames, rows=None):
-    """``IA = (J H⁻¹ Jᵀ)⁻¹`` — RBDA (7.12), Lynch & Park (9.98).
+    """Operational-space inertia ``(J H⁻¹ Jᵀ)⁻¹`` of handles (RBDA 7.12).
 
     Raises:
         SingularError: when ``J`` lacks full row rank, so that some acceleration of the handles is
@@ -94,13 +94,13 @@ def operational_space_inertia(model, q, frames, rows=None):
 
 
 def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """``IA`` and ``pA = -IA b`` — RBDA (7.12), (7.13); with ``tau = 0`` Lynch & Park (9.97)."""
+    """Operational-space inertia and bias force ``-IA b`` of handles (RBDA 7.12, 7.13)."""
     IA = operational_space_inertia(model, q, frames, rows)
     return HandleEquation(IA, -IA @ bias_acceleration(model, q, qd, tau, frames, f_ext, rows))
 
 
 def handle_freedom(model, q, frames, rows=None):
-    """Rank and condition number of ``J``, for numbers only (singular values) — RBDA (7.14).
+    """Rank and condition number of the handles' Jacobian (RBDA 7.14).
 
     The inertia exists when the rank is the number of rows, and grows with the square of the
     condition number.
@@ -115,13 +115,13 @@ def handle_freedom(model, q, frames, rows=None):
 
 
 def _handles(model, frames):
-    """Frames of a name, a frame or several."""
+    """List of ``Frame`` handles from a name, a frame, or several."""
     several = [frames] if isinstance(frames, (str, Frame)) else frames
     return [f if isinstance(f, Frame) else model.frame(f) for f in several]
 
 
 def _factor(model, q, frames, rows):
-    """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y.
+    """Jacobian ``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` of ``H = LᵀDL``, with loops in reduced form.
 
     With loops, ``J G`` and ``Gᵀ H G`` in place of ``J`` and ``H``.
     """
@@ -136,7 +136,7 @@ def _factor(model, q, frames, rows):
 
 
 def _gram_ltdl(Y, D, message):
-    """``ltl.ltdl`` of ``Yᵀ D⁻¹ Y`` without forming it: orthogonalise the columns, last first.
+    """LTDL factors of ``Yᵀ D⁻¹ Y`` by orthogonalising columns, without forming the product.
 
     A pivot is the square of what the later columns leave of a column. When they leave nothing,
     rounding makes it the *square* of the machine precision, far below the threshold of
@@ -155,7 +155,7 @@ def _gram_ltdl(Y, D, message):
 
 
 def _not_free(model, J, frames):
-    """Message about handles that cannot move freely."""
+    """Error message about handles that cannot move in all directions."""
     names = ", ".join(repr(handle.name) for handle in _handles(model, frames))
     rank = np.linalg.matrix_rank(np.array(J, dtype=complex))
     return (

@@ -48,7 +48,7 @@ class MotionSolution(NamedTuple):
 def in_forces(
     M: ArrayLike, d: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = np.inf
 ) -> ForceSolution:
-    """Forces within bounds that minimise ``½ lamᵀ M lam + dᵀ lam`` — RBDA (11.43).
+    """Bounded forces that minimise ``½ lamᵀ M lam + dᵀ lam`` (RBDA 11.43).
 
     Args:
         M: inverse inertia that the forces meet, symmetric and positive semidefinite, (n, n).
@@ -72,7 +72,7 @@ def in_accelerations(
     low: ArrayLike = 0.0,
     high: ArrayLike = np.inf,
 ) -> MotionSolution:
-    """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` — RBDA (11.44).
+    """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` (RBDA 11.44).
 
     Args:
         H: joint-space inertia, symmetric and positive definite, (nv, nv).
@@ -111,22 +111,22 @@ class Factored:
         self.sizes = positive_sizes(np.linalg.norm(G, axis=1))
 
     def motion(self, lam):
-        """``M lam + d``."""
+        """Motion ``G Gᵀ lam + d`` under the forces ``lam``, (n,)."""
         return self.G @ (self.G.T @ lam) + self.d
 
     def terms(self, lam):
-        """Sizes of the terms in ``motion``."""
+        """Sums of absolute terms of ``motion``, (n,), the scale of its rounding errors."""
         return np.abs(self.G) @ (np.abs(self.G.T) @ np.abs(lam)) + np.abs(self.d)
 
     def response(self, basis, row):
-        """Forces that answer a row, and its motion with and without them, as of ``Dense``."""
+        """Basis forces that hold the basis still as force ``row`` grows by 1, and row's motion."""
         G = self.G
         y = -np.linalg.lstsq(G[basis].T, G[row], rcond=None)[0]
         left = G[row] + y @ G[basis]
         return y, left @ left, G[row] @ G[row]
 
     def balance(self, basis, lam):
-        """``lam`` with the forces of the basis such that it does not move."""
+        """Copy of ``lam`` whose basis forces make the motion of the basis zero."""
         others = lam.copy()
         others[basis] = 0
         R = np.linalg.qr(self.G[basis].T)[1]

@@ -50,35 +50,35 @@ class Recording:
         self.nodes = []
 
     def add(self, *node):
-        """Append a node; its number."""
+        """Append a node to the recording; returns its number."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def array(self, name, shape):
-        """An input."""
+        """Array of recorded input symbols with a name and shape."""
         symbols = np.empty(shape, dtype=object)
         for index in np.ndindex(shape):
             symbols[index] = RecordedNumber(self, self.add("input", name, index))
         return symbols
 
     def number(self, x):
-        """Node number of a value."""
+        """Node number of a recorded number, or of a new constant."""
         return x.i if isinstance(x, RecordedNumber) else self.add("const", float(x))
 
     @property
     def operations(self) -> int:
-        """Number of operations recorded."""
+        """Number of recorded operations, inputs and constants excluded."""
         return sum(node[0] not in ("const", "input") for node in self.nodes)
 
     def simplify(self, results):
-        """A graph, and its roots for ``results``, by the rules of ``kinetree.expr.simplify``."""
+        """Simplified expression graph of the recording, and its roots for ``results``."""
         graph = Graph()
         return graph, substitute(self, [self.number(x) for x in np.ravel(results)], {}, graph)
 
     # --- a file of statements -----------------------------------------------------------------
 
     def write(self, path: str | PathLike, results: Any) -> None:
-        """Write all statements and the results to a file; the module says in which format."""
+        """Write all statements and the results to a text file."""
         roots = [self.number(x) for x in np.ravel(results)]
         lines = [f"t{i} = {_statement(node)}" for i, node in enumerate(self.nodes)]
         lines.append(("return " + ", ".join(f"t{i}" for i in roots)).rstrip())
@@ -86,7 +86,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: str | PathLike) -> "tuple[Recording, np.ndarray]":
-        """The recording and the results that a file holds, as ``write`` has left them.
+        """Recording and its results from a file of ``write``.
 
         Raises:
             LoadError: names the line that is not a statement of the format.
@@ -117,7 +117,7 @@ class Recording:
 
 
 def _either_way(op):
-    """An operator and its reflection."""
+    """Methods of a binary operator and its reflection that record the operation."""
 
     def operation(self, a, b):
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -138,7 +138,7 @@ class RecordedNumber(Elementary, NotTraceable):
         self.recording, self.i = recording, i
 
     def _record(self, op, *operands):
-        """Record an operation."""
+        """New recorded number for an operation on this recording."""
         numbers = [self.recording.number(x) for x in operands]
         return RecordedNumber(self.recording, self.recording.add(op, *numbers))
 
@@ -149,30 +149,30 @@ class RecordedNumber(Elementary, NotTraceable):
     __lt__, __gt__ = _either_way("<")
 
     def _unary(self, op):
-        """Record an operation with one operand."""
+        """New recorded number for an operation with one operand."""
         return self._record(op, self)
 
     def __neg__(self):
         return self._unary("neg")
 
     def stop_gradient(self):
-        """The number itself: there are no derivatives."""
+        """The number itself, since recordings have no derivatives."""
         return self
 
     def arctan2(self, x):
-        """Angle of the point ``(x, self)``."""
+        """Recorded angle of the point ``(x, self)``, for NumPy's ``arctan2``."""
         return self._record("atan2", self, x)
 
     def atan2(self, y, x):
-        """Angle of the point ``(x, y)``."""
+        """Recorded angle of the point ``(x, y)``."""
         return self._record("atan2", y, x)
 
     def select(self, a, b):
-        """``a`` where this condition holds, else ``b``."""
+        """Recorded choice: ``a`` where this condition holds, else ``b``."""
         return self._record("select", self, a, b)
 
     def check_pivot(self, scale, message):
-        """The number itself: checks are not recorded."""
+        """The number itself, since checks are not recorded."""
         return self
 
 
@@ -182,7 +182,7 @@ _CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "floo
 
 
 def _statement(node):
-    """Python text of an operation."""
+    """Python source text of a recorded operation."""
     op, *operands = node
     if op == "const":
         return repr(float(operands[0]))
@@ -196,7 +196,7 @@ def _statement(node):
 
 
 def _parse(line, count):
-    """The node of a statement, ``("return", ...)``, or None for anything else."""
+    """Node of a statement of a recording's file; None for anything else."""
     if line == "return" or line.startswith("return "):
         operands = _operands(line.removeprefix("return"), count)
         return None if operands is None else ("return", *operands)
@@ -221,7 +221,7 @@ def _parse(line, count):
 
 
 def _operands(text, count):
-    """Numbers of earlier statements, or None."""
+    """Operand numbers from text such as "t1, t2"; None unless all are earlier statements."""
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if not all(re.fullmatch(r"t\d+", name) and int(name[1:]) < count for name in names):
         return None
@@ -238,14 +238,14 @@ class SimplificationSavings(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """Recorded operations per operation left."""
+        """Ratio of recorded operations to those left after simplification."""
         after = self.simplified
         left = after.total + after.trigonometric + after.exponentials + after.sign_changes
         return self.recorded / left if left else float("inf")
 
 
 def savings(function, inputs):
-    """Record ``function`` of arrays, simplify, and compare.
+    """``SimplificationSavings`` of a function of arrays.
 
     Args:
         function: takes one array per input and returns an array or number.

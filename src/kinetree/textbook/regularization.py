@@ -13,7 +13,7 @@ from kinetree.loops.state_space.multipliers import (
 
 
 def recovered_multipliers(system, t, q, v, vdot):
-    """``lam`` with ``Gᵀ lam = F - M vdot``, the smallest, of a motion found without it, (m,)."""
+    """Smallest multipliers ``lam`` with ``Gᵀ lam = F - M vdot`` of a known motion, (m,)."""
     force = system.F(t, q, v) - system.M(q) @ vdot
     return np.linalg.lstsq(system.G(q).T, force, rcond=None)[0]
 
@@ -21,7 +21,7 @@ def recovered_multipliers(system, t, q, v, vdot):
 def regularized_acceleration(
     system, t, q, v, *, epsilon=1e-6, iterations=4, stabilization: Stabilization | None = None
 ):
-    """``vdot`` by sequential regularisation, (n,) — Ascher and Lin; [22, 23] of Spencer.
+    """Constrained acceleration (n,) by sequential regularisation (Ascher & Lin).
 
     With ``lam`` of the last round, ``(M + Gᵀ G / eps) vdot = F - Gᵀ (lam + Gdot v / eps)``, then
     ``lam += (G vdot + Gdot v) / eps``. The matrix is positive definite whatever the rank of ``G``;

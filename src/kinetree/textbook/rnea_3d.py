@@ -43,7 +43,7 @@ class NewtonEuler3D(NamedTuple):
 @refuses("prescribed", use="rnea.inverse_dynamics")
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None):
-    """Both passes of Table 5.2 with their by-products."""
+    """Recursive Newton-Euler passes in 3D vectors with by-products (RBDA Table 5.2)."""
     lam, NB = model.parent, model.body_count
     w, wd, vd, F, N, f, n, E, r = ([None] * (NB + 1) for _ in range(9))
     E_0, r_0 = [identity3()] + [None] * NB, [ZERO3] + [None] * NB
@@ -83,7 +83,7 @@ def newton_euler(model, q, qd, qdd, f_ext=None):
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``tau = H(q) qdd + C(q, qd)``, equal to ``rnea.inverse_dynamics``.
+    """Joint forces of inverse dynamics by 3D vectors, for simple trees.
 
     For trees of revolute, prismatic and fixed joints; any other joint is a ``JointError``.
     """
@@ -91,7 +91,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
 
 
 def _link(model, i, q):
-    """Rotation from parent to body coordinates, and position of the body frame in the parent."""
+    """Rotation from parent to body, and position of the body frame in the parent."""
     joint, E, r = model.joint[i], model.tree_transform[i].E, model.tree_transform[i].r
     if isinstance(joint, Revolute):
         return axis_rotation(joint.axis, q[0]) @ E, r
@@ -107,7 +107,7 @@ def _link(model, i, q):
 
 
 def _joint_force(joint, f, n):
-    """Force of a joint from the force and moment that act through it."""
+    """Generalised force of a joint from the force and moment through it."""
     if isinstance(joint, Fixed):
         return ZERO3[:0]
     z = np.array(joint.axis)
@@ -115,7 +115,7 @@ def _joint_force(joint, f, n):
 
 
 def _mass_center_inertia(I):
-    """Mass, mass centre and rotational inertia about it; a massless body keeps its origin."""
+    """Mass, centre of mass and central inertia of a body; the origin if massless."""
     if I.mass == 0:
         return I.mass, ZERO3, I.rotational
     return I.mass, I.center_of_mass, I.rotational_at_center

@@ -15,7 +15,7 @@ from kinetree.spatial import crf, crm
 
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
-    """Equations (5.7)–(5.11); every by-product, ``X`` included, refers to base coordinates."""
+    """Recursive Newton-Euler equations in base coordinates with by-products (RBDA 5.7–5.11)."""
     lam, NB = model.parent, model.body_count
     v, a, f, S = ([None] * (NB + 1) for _ in range(4))
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
@@ -41,5 +41,5 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``tau = H(q) qdd + C(q, qd)``, equal to ``rnea.inverse_dynamics``."""
+    """Joint forces ``H qdd + C`` of inverse dynamics in base coordinates, (nv,)."""
     return newton_euler(model, q, qd, qdd, f_ext).tau

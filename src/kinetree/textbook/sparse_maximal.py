@@ -54,7 +54,7 @@ class BodyMotion(NamedTuple):
 
 
 def order_of(model: Model) -> EliminationOrder:
-    """The order of elimination for a model, found once."""
+    """``EliminationOrder`` of a model's bodies and joints, computed once."""
 
     def make():
         ends = [(model.parent[i], i) for i in range(1, model.body_count + 1)]
@@ -72,7 +72,7 @@ def order_of(model: Model) -> EliminationOrder:
 
 
 def solve(instant: ConstrainedEquations) -> Accelerations:
-    """Joint accelerations, and the forces of the loops."""
+    """Joint accelerations and loop forces by sparse elimination in maximal coordinates."""
     of, T = instant.model, instant.stabilization
     every = all_joints(of, instant.q, instant.qd, instant.tau)
     model, q, qd, tau, rows = with_own_rows(of, instant.q, instant.qd, every, T, instant.rows)
@@ -100,7 +100,7 @@ def solve_bodies(
     *,
     stabilization: float | None = None,
 ) -> BodyMotion:
-    """Accelerations of bodies whose positions and velocities are given one by one.
+    """``BodyMotion`` of bodies given by individual positions and velocities.
 
     Args:
         model: the mechanism. Couplings, armature and user-defined constraints, which are about
@@ -140,7 +140,7 @@ def solve_bodies(
 
 
 def _tree_constraint(body, i, X_0, v):
-    """The constraint of a tree joint, with the position and velocity variables that it is at.
+    """Constraint of a tree joint with its position and velocity variables.
 
     ``c`` is the acceleration that the constraint demands along ``T``, and that of the joint
     variables, from velocity products, along ``T_a``.
@@ -167,7 +167,7 @@ class _Bodies(NamedTuple):
 
 
 def _solve_joints(bodies, tau, f_ext, stabilization, rows, order, massless=False):
-    """``BodyMotion`` of bodies, all joints and couplings being constraints."""
+    """``BodyMotion`` of bodies whose joints and couplings are all constraints."""
     model, X_0, v, joints = bodies
     system = BlockSystem(order)
     for i in range(1, model.body_count + 1):
@@ -195,12 +195,12 @@ def _solve_joints(bodies, tau, f_ext, stabilization, rows, order, massless=False
 
 
 def _ends(J, F):
-    """``P F`` for the columns of forces ``F`` of a joint: what acts on each of its bodies."""
+    """Forces ``F`` of a joint on each of its bodies, by body number."""
     return {b: sign * F for b, sign in ((J.predecessor, -1), (J.successor, 1)) if b != 0}
 
 
 def _constrain(system, node, ends, k):
-    """The constraint ``Σ Fᵀ a = k``, for forces ``F`` on the bodies that it involves."""
+    """Add the constraint ``Σ Fᵀ a = k`` of several bodies to the block system."""
     system.diagonal[node], system.right[node] = np.zeros((len(k), len(k))), k
     system.size[node] = np.zeros(len(k))
     system.pushes[node] = np.any([pushing(F) for F in ends.values()], axis=0)
@@ -211,12 +211,12 @@ def _constrain(system, node, ends, k):
 
 
 def _spread(I, F):
-    """``I⁻¹ F``; zero where a body has no separate inertia."""
+    """Accelerations ``I⁻¹ F`` of a body; zero where it has no separate inertia."""
     return np.linalg.lstsq(I, F, rcond=1e-12)[0]
 
 
 def _drive(system, model, i, J, tau):
-    """The joint force of a tree joint, and its armature: ``f = T_a (tau - A qdd)``."""
+    """Add a tree joint's force and armature to the block system."""
     A = np.diag(model.armature[model.v_slice[i]])
     T_a, bias = J.T_a.to_array().astype(float), J.T_a.T @ J.c
     ends = _ends(J, T_a)
@@ -229,7 +229,7 @@ def _drive(system, model, i, J, tau):
 
 
 def _couple(system, model, node, joints, K, k):
-    """The coupling ``K qdd = k``, with ``qdd = T_aᵀ (Pᵀ a - c)``."""
+    """Add a coupling ``K qdd = k`` of joint accelerations to the block system."""
     ends = {}
     for i, J in enumerate(joints[: model.body_count], start=1):
         K_i = K[model.v_slice[i]]
@@ -280,11 +280,11 @@ class BlockSystem:
         self.off = {node: {} for node in order.nodes}
 
     def add(self, u, v, block):
-        """Add to the block in row ``u`` and column ``v`` and to its mirror image."""
+        """Add a block at row ``u``, column ``v``, and its mirror image."""
         _add(self.diagonal, self.off, u, v, block)
 
     def solution(self, describe, massless=False) -> BlockSolution:
-        """Factorise, substitute, and once more for what rounding errors left over.
+        """Solution by sparse factorisation with one step of iterative refinement.
 
         Args:
             describe: what to call a node whose pivot should be positive definite and is not.
@@ -302,7 +302,7 @@ class BlockSystem:
         return BlockSolution(x, factors.rank, factors.redundancy)
 
     def _all_at_once(self, describe):
-        """The solution of the whole matrix, if it determines the accelerations of all bodies."""
+        """Solution of the dense matrix, if it determines all body accelerations."""
         nodes = list(self.order.nodes)
         place = np.cumsum([0, *(len(self.right[v]) for v in nodes)])
         at = {v: slice(place[n], place[n + 1]) for n, v in enumerate(nodes)}
@@ -351,7 +351,7 @@ class BlockSystem:
         return _Factors(pivots, lower, rank, redundancy)
 
     def _remainder(self, x):
-        """``b - A x``."""
+        """Residual ``b - A x`` of the block system, by node."""
         return {
             v: sum(
                 (-(B.T @ x[u]) for u, B in self.off[v].items()),
@@ -370,7 +370,7 @@ class _Factors(NamedTuple):
     redundancy: int
 
     def substitute(self, order, right):
-        """``A⁻¹ b``, forwards and backwards."""
+        """Solution ``A⁻¹ b`` by forward and back substitution, by node."""
         right, x = dict(right), {}
         for v in order.nodes:
             b = self.pivots[v] @ right[v]
@@ -385,7 +385,7 @@ class _Factors(NamedTuple):
 
 
 def _add(diagonal, off, u, v, block):
-    """Add a block to a symmetric matrix, in place."""
+    """Add a block to a symmetric block matrix, in place."""
     if u == v:
         diagonal[u] = diagonal[u] + block
         return
@@ -395,7 +395,7 @@ def _add(diagonal, off, u, v, block):
 
 
 def _inverse(A, size, node, describe):
-    """``A⁻¹``; ``size`` is what the diagonal was; rounding must not pass for inertia."""
+    """Inverse of a pivot block; SingularError if rounding errors would pass for inertia."""
     scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
     if np.linalg.eigvalsh(A * scale * scale[:, None])[0] <= _NO_INERTIA:
         raise SingularError(

@@ -48,7 +48,7 @@ class StackedVectors(NamedTuple):
 
 
 def stacked_operators(model, q) -> StackedOperators:
-    """``A``, ``G``, ``Γ`` and ``L`` at ``q``; ``L`` is built from products, nothing is inverted."""
+    """Stacked operators ``A``, ``G``, ``Γ`` and ``L`` of a tree at ``q``."""
     lam, NB = model.parent, model.body_count
     X, S = joint_transforms(model, q)
     dtype = model.scalar_type(q)
@@ -67,7 +67,7 @@ def stacked_operators(model, q) -> StackedOperators:
 
 
 def stacked_vectors(model, q, V_0=None, Vd_0=None, F_tip=None, tip=None) -> StackedVectors:
-    """Velocity and acceleration of the base and force of the tip, stacked — (9.69)–(9.71).
+    """Stacked base velocity, base acceleration and tip force (Lynch & Park 9.69–9.71).
 
     Args:
         model: the mechanism; several bodies may stand on its base.
@@ -93,7 +93,7 @@ def stacked_vectors(model, q, V_0=None, Vd_0=None, F_tip=None, tip=None) -> Stac
 
 @for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, V_0=None, Vd_0=None, F_tip=None, tip=None):
-    """``tau`` by the explicit equations of all bodies, (9.77)–(9.80) corrected.
+    """Joint forces by the stacked equations of all bodies (Lynch & Park 9.77–9.80, corrected).
 
     On a base that may move, with a force at the tip; arguments as in ``stacked_vectors``.
     """
@@ -109,14 +109,14 @@ def inverse_dynamics(model, q, qd, qdd, V_0=None, Vd_0=None, F_tip=None, tip=Non
 
 @for_all_joints(congruent)
 def joint_space_inertia(model, q):
-    """``H = Aᵀ Lᵀ G L A`` — Lynch & Park (9.82)."""
+    """Inertia matrix ``Aᵀ Lᵀ G L A`` by stacked operators (Lynch & Park 9.82)."""
     A, G, _, L = stacked_operators(model, q)
     return armature.inertia(model, A.T @ L.T @ G @ L @ A)
 
 
 @refuses("couplings", use="rnea.coriolis_force")
 def coriolis_force(model, q, qd):
-    """The velocity terms, ``Aᵀ Lᵀ (G L (c_J - [ad_Aqd] Γ V) - [ad_V]ᵀ G V)`` — (9.83) corrected."""
+    """Coriolis and centrifugal joint forces by stacked operators (Lynch & Park 9.83)."""
     zero = model.zero_velocity
     return inverse_dynamics(model, q, qd, zero, Vd_0=np.zeros(6, dtype=int))
 
@@ -124,7 +124,7 @@ def coriolis_force(model, q, qd):
 @refuses("prescribed", use="rnea.gravity_force")
 @for_all_joints(force)
 def gravity_force(model, q):
-    """``Aᵀ Lᵀ G L V̇_base`` with the base accelerating at ``-g`` — Lynch & Park (9.84)."""
+    """Gravity joint forces by stacked operators, base accelerating by ``-g`` (9.84)."""
     A, G, _, L = stacked_operators(model, q)
     return A.T @ L.T @ G @ L @ stacked_vectors(model, q).Vd_base
 
@@ -134,7 +134,7 @@ def gravity_force(model, q):
 
 @for_all_joints(columns)
 def global_jacobian(model, q):
-    """``J`` with ``(v_1, ..., v_m, w_1, ..., w_m) = J qd``, (6m, nv) — tutorial (60).
+    """Jacobian (6m, nv) of mass-centre and angular velocities in base axes, tutorial (60).
 
     Velocities of the mass centres (origins of bodies without mass) and angular velocities, along
     the axes of the base. The order is not that of ``V`` above, which goes body by body.
@@ -148,7 +148,7 @@ def global_jacobian(model, q):
 
 
 def global_order(count):
-    """Places of the entries of (60) in a vector body by body, angular first, (6 count,).
+    """Indices (6 count,) that reorder body-by-body vectors to the order of ``global_jacobian``.
 
     ``V[global_order(m)]`` is in the order of (60); ``np.argsort(global_order(m))`` leads back.
     """
@@ -157,17 +157,17 @@ def global_order(count):
 
 
 def _rows(i):
-    """Rows of body ``i``."""
+    """Slice of body i's six rows in a stacked vector."""
     return slice(6 * (i - 1), 6 * i)
 
 
 def _stack(parts):
-    """Vectors one after another."""
+    """Concatenated vectors of all bodies."""
     return np.concatenate([np.zeros(0, dtype=int), *parts])
 
 
 def _ad(V):
-    """``[ad_V]``: the cross operators of all bodies, block diagonal."""
+    """Block-diagonal cross operators ``[ad_V]`` of all bodies."""
     ad = np.zeros((len(V), len(V)), dtype=np.asarray(V).dtype)
     for k in range(0, len(V), 6):
         ad[k : k + 6, k : k + 6] = dense.crm(V[k : k + 6])

@@ -39,7 +39,7 @@ _END = "the chart ends here"
 
 
 def _state(system, q, v):
-    """A state as one vector, (2n,): functions of users expect nothing else."""
+    """State ``(q, v)`` as one vector (2n,); ShapeError for wrong sizes."""
     q, v = as_state(q, v)
     if q.shape != (system.n,) or v.shape != (system.n,):
         raise ShapeError(
@@ -87,11 +87,11 @@ class StateChart(AbstractChart):
 
     @property
     def size(self) -> int:
-        """Number of coordinates, P = 2p."""
+        """Number of chart coordinates, P = 2p."""
         return 2 * (self.system.n - self.system.m)
 
     def state(self, y: ArrayLike, guess: tuple | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """``q, v`` that have the coordinates ``y``: ψ."""
+        """State ``q, v`` with the chart coordinates ``y`` (the map ψ)."""
         y = as_numbers(y, "y")
         if y.shape != (self.size,):
             raise ShapeError(f"coordinates y have shape {y.shape}, expected {(self.size,)}")
@@ -121,7 +121,7 @@ class StateChart(AbstractChart):
         return self.last[:n], self.last[n:]
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``y`` of a state near the one that was found last, (P,): ψ⁻¹."""
+        """Chart coordinates ``y`` (P,) of a state near the last ones, by Newton (ψ⁻¹)."""
         x = _state(self.system, q, v)
 
         def step(y):
@@ -133,13 +133,13 @@ class StateChart(AbstractChart):
         return self._y
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
+        """Derivative ``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) (Spencer 2.29)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         inverse = invert(self._matrix(x, y), _END)
         return -inverse[:, : self.size] @ self.relation.second(x, y)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) — Spencer (2.31)."""
+        """Derivative ``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) (Spencer 2.31)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
@@ -151,7 +151,7 @@ class StateChart(AbstractChart):
         acceleration: Callable | None = None,
         guess: tuple | None = None,
     ) -> np.ndarray:
-        """``dy/dt``, (P,)."""
+        """Time derivative ``dy/dt`` of the chart coordinates, (P,)."""
         q, v = self.state(y, guess)
         if acceleration is None:
             vdot = multipliers.acceleration(self.system, t, q, v)
@@ -160,13 +160,13 @@ class StateChart(AbstractChart):
         return self.inverse_derivative(q, v) @ np.concatenate([v, vdot])
 
     def condition(self, q: ArrayLike, v: ArrayLike) -> float:
-        """The worse of ``[D1R; H]`` and ``D2R``: 1 at best — Spencer (2.21), (2.22)."""
+        """Larger condition number of ``[D1R; H]`` and ``D2R`` (Spencer 2.21, 2.22)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         matrices = (self._matrix(x, y), self.relation.second(x, y))
         return max(row_condition(A, invert(A, "no chart here")) for A in matrices)
 
     def _matrix(self, x, y):
-        """Derivative of the relation and of the invariants with respect to the state."""
+        """Derivatives of the relation and of the invariants by the state, (2n, 2n)."""
         n = self.system.n
         H = invariant_gradient(self.system, x[:n], x[n:])
         return np.concatenate([self.relation.first(x, y), H])
@@ -215,20 +215,20 @@ class LinearStateChart(StateChart):
         super().__init__(system, q, v, relation, y=R @ (x - offset), tolerance=tolerance)
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``R (x - x_bar)``, (P,)."""
+        """Linear chart coordinates ``R (x - x_bar)``, (P,)."""
         return self.R @ (_state(self.system, q, v) - self.offset)
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
+        """Derivative ``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) (Spencer 2.37)."""
         H = invariant_gradient(self.system, q, v)
         return self.R_bar - self.S_bar @ invert(H @ self.S_bar, _END) @ (H @ self.R_bar)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``R``."""
+        """Derivative ``Dψ⁻¹ = R``, (P, 2n)."""
         return self.R
 
     def dependent_condition(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Condition number of ``H S_bar`` — Spencer Remark 1."""
+        """Condition number of ``H S_bar``, which the chart inverts (Spencer Remark 1)."""
         return float(np.linalg.cond(invariant_gradient(self.system, q, v) @ self.S_bar))
 
 
@@ -244,7 +244,7 @@ def state(
     rank: int | None = None,
     tolerance: float = 1e-13,
 ) -> StateChart:
-    """A chart whose coordinates a relation ``R(x, y) = 0`` on states defines.
+    """``StateChart`` whose coordinates a relation ``R(x, y) = 0`` on states defines.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -276,7 +276,7 @@ def linear_state(
     rank: int | None = None,
     tolerance: float = 1e-13,
 ) -> LinearStateChart:
-    """A chart of linear coordinates ``y = R (x - x_bar)`` of the state ``x = (q, v)``."""
+    """``LinearStateChart`` of coordinates ``y = R (x - x_bar)`` of states ``x = (q, v)``."""
     return LinearStateChart(
         independent_system(system, q, rank), q, v, R, S=S, offset=offset, tolerance=tolerance
     )

@@ -13,7 +13,7 @@ from kinetree.errors import ShapeError
 
 
 def configuration_rate_matrix(model, q):
-    """``Q(q)`` with ``dq/dt = Q alpha``, (nq, nv), block diagonal — RBDA (3.6)."""
+    """Block-diagonal matrix ``Q(q)`` with ``dq/dt = Q alpha``, (nq, nv) (RBDA 3.6)."""
     Q = np.zeros((model.nq, model.nv), dtype=model.scalar_type(q))
     for i in range(1, model.body_count + 1):
         q_i = q[model.q_slice[i]]
@@ -22,7 +22,7 @@ def configuration_rate_matrix(model, q):
 
 
 def configuration_rate(model, q, alpha):
-    """``dq/dt`` without forming ``Q``; the book's ``qdfn`` — RBDA (3.7).
+    """Coordinate rates ``dq/dt = Q alpha`` without forming ``Q`` (RBDA 3.7, ``qdfn``).
 
     Takes any numbers, unlike ``model.configuration_rate``, which checks them: the intermediate
     points of an integrator lie off the manifold.
@@ -36,7 +36,7 @@ def configuration_rate(model, q, alpha):
 
 
 def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
-    """``dx/dt`` of the state ``x = (q, alpha)``; the book's ``FDx`` — RBDA (3.8), (3.9).
+    """Rate ``dx/dt`` of the state ``x = (q, alpha)`` (RBDA 3.8, 3.9, ``FDx``).
 
     Args:
         model: the mechanism; loops and couplings are supported.
@@ -57,7 +57,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
 
 
 def euler_step(f, x, t, h, *, move=None):
-    """``x + h f(x, t)``: one step of Euler's method for ``dx/dt = f(x, t)`` — Lynch & Park §9.5.
+    """State after one explicit Euler step, ``x + h f(x, t)`` (Lynch & Park §9.5).
 
     Its error grows with ``h²``, and that of a motion of many steps with ``h``. ``kt.simulate`` has
     better methods.
@@ -77,7 +77,7 @@ def euler_step(f, x, t, h, *, move=None):
 
 
 def euler_motion(f, x, t0, t_f, h, *, move=None):
-    """Times and states ``x[k]``, k = 0 … N, of Euler's method; arguments as in ``euler_step``.
+    """Times and states of a motion by explicit Euler steps.
 
     The last of N steps is shorter, where ``t_f - t0`` is not a multiple of ``h``. The book's loop
     runs from 1 to N; it has to start at 0.
@@ -91,10 +91,10 @@ def euler_motion(f, x, t0, t_f, h, *, move=None):
 
 
 def split_state(model, x):
-    """``q`` and ``alpha`` of a state (nq + nv,)."""
+    """Parts ``q`` and ``alpha`` of a state (nq + nv,)."""
     return x[: model.nq], x[model.nq :]
 
 
 def join_state(q, alpha):
-    """The state of ``q`` and ``alpha``."""
+    """State vector (nq + nv,) from ``q`` and ``alpha``."""
     return np.concatenate([q, alpha])

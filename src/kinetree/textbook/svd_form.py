@@ -33,7 +33,7 @@ def _rank_at(system, q):
 
 
 def _next_to(system, q):
-    """Configurations on the manifold next to ``q``, as far as some are found."""
+    """Up to three configurations on the constraint manifold next to ``q``."""
     rng, found = np.random.default_rng(0), []
     for _ in range(3):
         step = rng.normal(size=system.n)
@@ -65,12 +65,12 @@ class SVDEvaluation(NamedTuple):
 
     @property
     def is_arbitrary(self) -> bool:
-        """Whether the state is right at a singularity, so that rounding has chosen ``K``."""
+        """Whether the state is at a singularity, so that ``K`` depends on rounding errors."""
         return self.kappa * THRESHOLD >= 1
 
 
 def arbitrary(t, seen: SVDEvaluation):
-    """Message about an evaluation right at a singularity, at the time ``t`` [s]."""
+    """Warning message about an evaluation at a singularity at time ``t`` [s]."""
     n, p = seen.K.shape
     return (
         f"the constraints are dependent at t = {t:.6g} s: smallest singular value "
@@ -134,17 +134,17 @@ class SVDForm:
 
     @property
     def rank(self) -> int | None:
-        """Number of independent constraints away from singularities; None before it is known."""
+        """Number of independent constraints away from singularities; None while unknown."""
         if self._rank is None and self.system.scaling is not None:
             self._rank = self.system.scaling.generic_rank()
         return self._rank
 
     def acceleration(self, t: float, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """``vdot``, (n,)."""
+        """Constrained acceleration ``vdot`` by SVD, (n,)."""
         return self.evaluate(t, q, v).vdot
 
     def evaluate(self, t: float, q: ArrayLike, v: ArrayLike, *, warn: bool = True) -> SVDEvaluation:
-        """``vdot`` with its diagnostics.
+        """``SVDEvaluation``: the acceleration ``vdot`` with its diagnostics.
 
         Warns:
             SingularityWarning: the state is right at a singularity, where ``V2`` and with it
@@ -169,13 +169,13 @@ class SVDForm:
         return found
 
     def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:
-        """``pinv(G)`` of this form, (n, m) — Spencer (3.4)."""
+        """Pseudo-inverse (n, m) of ``G`` by this form's SVD (Spencer 3.4)."""
         r, rows = self._rank_near(q), self._row_units()
         U, s, Vt = np.linalg.svd(rows[:, None] * self.system.G(q))
         return (Vt[:r].T * self.inverse_values(s[:r])) @ (U[:, :r].T * rows)
 
     def _rank_near(self, q):
-        """The rank, counted here and on the manifold next to here if it is not known yet."""
+        """Constraint rank, computed at ``q`` and nearby if not known yet."""
         if self._unchecked:
             self._check_rank(q)
         if self.rank is None:
@@ -191,7 +191,7 @@ class SVDForm:
         return self._rank
 
     def _check_rank(self, q):
-        """Reject a rank that is less than that here, or more than that here and next to here."""
+        """Raise ShapeError if the given rank contradicts that at ``q`` or nearby."""
         least = here = _rank_at(self.system, q)
         if here < self._rank:
             least = max([here, *(_rank_at(self.system, x) for x in _next_to(self.system, q))])
@@ -204,14 +204,14 @@ class SVDForm:
         self._unchecked = False
 
     def _row_units(self):
-        """Factors of the constraints: where some are redundant, those that make them comparable."""
+        """Row scale factors (m,) of the constraints, 1 if none is redundant."""
         system = self.system
         if system.scaling is None or self._rank == system.m:
             return np.ones(system.m)
         return system.scaling.rows
 
     def inverse_values(self, sigma: ArrayLike) -> np.ndarray:
-        """``1 / sigma``, damped, or zero where ``sigma`` counts as zero."""
+        """Damped inverses of singular values, zero below the threshold."""
         if len(sigma) == 0:
             return sigma
         counts = sigma > self.threshold * sigma[0]
@@ -258,7 +258,7 @@ class SingularityWatch:
         self._recent = []
 
     def update(self, t: float, evaluation: SVDEvaluation) -> SingularPass | None:
-        """Take note of a step; the pass that it completes, if any.
+        """Record a step; returns the ``SingularPass`` that it completes, or None.
 
         A pass is complete one step after the smallest singular value has been smallest; the first
         sample counts as a pass if the motion starts at a singularity.
@@ -273,7 +273,7 @@ class SingularityWatch:
         return None
 
     def _note(self, sample, time):
-        """Note a close approach to a singular configuration, if it is one."""
+        """``SingularPass`` of a close approach to a singularity, recorded; None if not close."""
         _, sigma, evaluation = sample
         if not evaluation.kappa >= self.limit:
             return None
@@ -282,7 +282,7 @@ class SingularityWatch:
         return found
 
     def _lowest(self):
-        """Where the parabola through the squares of three singular values is lowest."""
+        """Time of the minimum of a parabola through three squared singular values."""
         t, s = (np.array(x) for x in zip(*((t, s**2) for t, s, _ in self._recent), strict=True))
         left, right = (s[1] - s[0]) / (t[1] - t[0]), (s[2] - s[1]) / (t[2] - t[1])
         curvature = (right - left) / (t[2] - t[0])

@@ -23,12 +23,12 @@ _ROUNDING = 1e-13
 
 
 def velocity_residual(system, q, v):
-    """``G v``, (m,) — Spencer (2.2)."""
+    """Constraint velocity ``G v``, (m,) (Spencer 2.2)."""
     return system.G(q) @ v
 
 
 def acceleration_residual(system, q, v, vdot):
-    """``G vdot + Gdot v``, (m,) — Spencer (2.3)."""
+    """Constraint acceleration ``G vdot + Gdot v``, (m,) (Spencer 2.3)."""
     _, G, Gdot_v = system.constraint(q, v)
     return G @ vdot + Gdot_v
 
@@ -49,7 +49,7 @@ class Dimensions(NamedTuple):
 def dimensions(
     system: ConstrainedSystem, q: ArrayLike, *, tolerance: float | None = None
 ) -> Dimensions:
-    """Count degrees of freedom in this state; there are more at a kinematic singularity."""
+    """``Dimensions`` of a system at ``q``: degrees of freedom by constraint rank."""
     r = rank(system.G(q), system.scaling, tolerance=tolerance)
     return Dimensions(system.n, system.m, r, system.n - r)
 
@@ -65,12 +65,12 @@ class Drift(NamedTuple):
     """Total energy less that of the first state [J]; zero if the system has no ``energy``."""
 
     def largest(self) -> "Drift":
-        """The largest absolute values."""
+        """``Drift`` with the largest absolute values over time."""
         return Drift(*(np.max(np.abs(x), initial=0.0) for x in self))
 
 
 def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
-    """Drift along a trajectory ``q`` (steps, nq), ``v`` (steps, n)."""
+    """``Drift`` of constraints and energy along states ``q`` (steps, nq), ``v`` (steps, n)."""
     h = np.array([invariants(system, *state) for state in zip(q, v, strict=True)])
     position, velocity = (np.linalg.norm(part, axis=1) for part in np.split(h, 2, axis=1))
     if system.energy is None:
@@ -80,7 +80,7 @@ def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
 
 
 def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, limit=50):
-    """The configuration near ``q`` with ``g(q) = 0``.
+    """Configuration near ``q`` with ``g(q) = 0``.
 
     Newton's method with the shortest step at every iterate, ``-pinv(G) g``, ends on the manifold,
     close to the nearest point but not in it.
@@ -124,7 +124,7 @@ def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, 
 
 
 def _iterate_linearly(step, q, move, *, limit=500):
-    """Linear convergence, the slower the nearer the start is to a centre of curvature."""
+    """Limit of a linearly convergent iteration of configuration steps."""
     for _ in range(limit):
         dq, _ = step(q)
         q = move(q, dq)
@@ -137,18 +137,18 @@ def _iterate_linearly(step, q, move, *, limit=500):
 
 
 def _size(system, g):
-    """Weighted norm of the constraint errors."""
+    """Weighted Euclidean norm of constraint errors."""
     return float(np.linalg.norm(g if system.weights is None else system.weights * g))
 
 
 def project_velocity(system, q: ArrayLike, v, *, rcond=RCOND) -> Array:
-    """``v - pinv(G) G v``, the velocity nearest to ``v`` that the constraints at ``q`` allow."""
+    """Velocity ``v - pinv(G) G v`` nearest to ``v`` that the constraints allow."""
     G = system.G(q)
     return v - np.linalg.pinv(G, rcond=rcond) @ (G @ v)
 
 
 def post_stabilize(system, q, v, *, repeats=2, rcond=RCOND):
-    """The state after a step, moved towards ``h = 0`` — Ascher and Chin; [19, 20] of Spencer.
+    """State after a step, corrected towards the invariants (Ascher & Chin).
 
     ``x - F(x) h(x)`` with ``F = diag(pinv(G), pinv(G))``, so that positions and velocities are
     corrected with one and the same matrix. It is not iterated until it converges: one correction
@@ -170,7 +170,7 @@ def post_stabilize(system, q, v, *, repeats=2, rcond=RCOND):
 
 
 def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=50):
-    """The state near ``q, v`` on all invariants, found simultaneously.
+    """State near ``q, v`` on all invariants, solved simultaneously.
 
     Args:
         system: the constrained system.
@@ -210,7 +210,7 @@ def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=
 
 
 def energy_gradient(system, q, v) -> Any:
-    """Derivative of the energy with respect to ``q`` and ``v``, (2n,).
+    """Gradient (2n,) of the energy with respect to ``q`` and ``v``.
 
     By central differences, good to about ten digits, where the system does not know it.
     """

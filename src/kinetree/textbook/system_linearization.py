@@ -29,7 +29,7 @@ _STEP = {"differences": 6e-6, "forward differences": 1.5e-8}
 
 
 def acceleration_along(system, t, q, v, dq, dv):
-    """How ``vdot`` changes along columns of ``q`` and ``v`` tangent to the manifold, (n, columns).
+    """Changes of ``vdot`` along tangent columns of ``q`` and ``v``, (n, columns).
 
     The constraints of the system must be independent.
     """
@@ -42,7 +42,7 @@ def acceleration_along(system, t, q, v, dq, dv):
 
 
 def _motion(system, t, q, v):
-    """``vdot``, ``lam`` and the matrix above: bodies without mass may be held by constraints."""
+    """Acceleration, multipliers and KKT matrix of a constrained system."""
     _, G, Gdot_v = system.constraint(q, v)
     matrix = np.block([[system.M(q), G.T], [G, np.zeros((system.m, system.m))]])
     try:
@@ -69,7 +69,7 @@ class ChartLinearization(NamedTuple):
 
 
 def linearize_chart(chart, t, y, method="equations") -> ChartLinearization:
-    """The motion in the coordinates of a chart, to first order; see ``AbstractChart.linearize``."""
+    """Linear model of the motion in chart coordinates; see ``AbstractChart.linearize``."""
     if method not in METHODS:
         raise UnknownNameError(f"a chart has no method {method!r}; use one of {list(METHODS)}")
     system, y = chart.system, np.asarray(y, dtype=float)
@@ -97,14 +97,14 @@ def linearize_chart(chart, t, y, method="equations") -> ChartLinearization:
 
 
 def _field(chart, t, y):
-    """``f(ψ(y))`` and ``dy/dt``, one after the other."""
+    """State derivative ``f(ψ(y))`` and chart rate ``dy/dt``, concatenated."""
     q, v = chart.state(y)
     vdot = _motion(chart.system, t, q, v)[0]
     return np.concatenate([v, vdot, chart.rate(t, y)])
 
 
 def _curvature(chart, t, y, q, v):
-    """``∂(Dψ⁻¹)/∂y f``: zero for linear coordinates, else by differences of the chart alone."""
+    """Term ``∂(Dψ⁻¹)/∂y f`` of a chart's linearisation: zero for linear charts."""
     if chart.is_linear:
         return 0.0
     f = np.concatenate([v, _motion(chart.system, t, q, v)[0]])
@@ -136,7 +136,7 @@ class SystemLinearization(NamedTuple):
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues of ``A_hat``, (P,)."""
+        """Eigenvalues of the reduced state matrix ``A_hat``, (P,)."""
         return np.linalg.eigvals(self.A_hat)
 
 
@@ -151,7 +151,7 @@ def linearize_system(
     projector: str | None = None,
     method: str = "equations",
 ) -> SystemLinearization:
-    """A constrained system near a state that satisfies the constraints, to first order.
+    """``SystemLinearization`` of a constrained system near a consistent state.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -188,7 +188,7 @@ def linearize_system(
 
 
 def _chart(system, q, v, R):
-    """Chart of an argument: a chart, none, a matrix or a relation."""
+    """Chart from an argument: a chart, None, a matrix, or a relation."""
     if isinstance(R, charts.AbstractChart):
         return R
     if R is None:

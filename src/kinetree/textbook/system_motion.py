@@ -85,7 +85,7 @@ def integrate_system(
     damping: float = 0.0,
     near: float = 50.0,
 ) -> SystemMotion:
-    """Integrate a constrained system.
+    """``SystemMotion`` of a constrained system by a choice of formulations.
 
     Args:
         system: the constrained system.
@@ -148,7 +148,7 @@ def integrate_system(
 
 
 def _motion(system, watch, times, states, logged) -> SystemMotion:
-    """The motion of what was stored in every step."""
+    """``SystemMotion`` from the states and diagnostics stored at every step."""
     q, v = (np.array(part) for part in zip(*states, strict=True))
     kappa, indicator, lam, kinetic = (np.array(part) for part in zip(*logged, strict=True))
     total = np.nan if system.energy is None else system.energy(q[0], v[0])
@@ -168,7 +168,7 @@ def _motion(system, watch, times, states, logged) -> SystemMotion:
 
 
 def _step(system, acceleration, t, h, q, v, vdot):
-    """The state after a step of ``h`` seconds; in coordinates about ``q`` if it is not a vector."""
+    """State after a Runge-Kutta step of ``h`` seconds, in local coordinates about ``q``."""
     n, space = system.n, system.space
 
     def rate(t, x):
@@ -182,7 +182,7 @@ def _step(system, acceleration, t, h, q, v, vdot):
 
 
 def _form(system, svd, form):
-    """Function of time and state to accelerations, by the form's name."""
+    """Function ``(t, q, v)`` of accelerations, by the name of a formulation."""
     if form == "svd":
         return lambda t, q, v: svd.evaluate(t, q, v, warn=False).vdot
     if form not in FORMS:
@@ -193,7 +193,7 @@ def _form(system, svd, form):
 
 
 def _hold(system, hold, q, v, tolerance):
-    """Function that corrects a state after each step."""
+    """Function that corrects a state after each step, by the name of a method."""
     if hold not in HOLDS:
         raise UnknownNameError(
             f"nothing to hold constraints is called {hold!r}; use one of {HOLDS}"
@@ -238,7 +238,7 @@ class FormComparison(NamedTuple):
 
 
 def _figures(motion):
-    """Row of figures about a motion: drift, condition, multipliers."""
+    """Summary row of a motion: drift, condition, multipliers, singular passes."""
     drift, lam = motion.drift.largest(), np.abs(motion.multipliers).max(initial=0.0)
     times = " ".join(f"{event.time:.4f}" for event in motion.passes)
     numbers = (*drift, np.max(motion.kappa), lam)
@@ -257,7 +257,7 @@ def compare_forms(
     holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"),
     **options: Any,
 ) -> FormComparison:
-    """Compare one motion by every form and every method of stabilisation — Spencer §3.2.
+    """Comparison of one motion by all formulations and stabilisations (Spencer §3.2).
 
     Print the result for a table; its motions have angles, condition, drift, energies, multipliers
     and indicator. Forms without stabilisation are the same differential equation: what differs

@@ -9,7 +9,7 @@ from kinetree.model.tree import supports
 
 
 def support_matrix(parent):
-    """ε, (N_B, N_B): ``ε[i-1, j-1]`` is 1 where joint ``j`` supports body ``i`` — RBDA (4.5)."""
+    """Support matrix ε (N_B, N_B): 1 where joint ``j`` supports body ``i`` (RBDA 4.5)."""
     epsilon = np.zeros((len(parent) - 1,) * 2, dtype=int)
     for i, kappa in enumerate(supports(parent)):
         for j in kappa:
@@ -18,7 +18,7 @@ def support_matrix(parent):
 
 
 def connectivity_matrix(parent):
-    """D, (N_B, N_B): 1 on the diagonal, -1 at the parent — tutorial (62); the inverse of ε.
+    """Connectivity matrix D (N_B, N_B), the inverse of ε: 1 on the diagonal, -1 at parents.
 
     Body velocities times D are joint velocities; joint velocities times ε are body velocities.
     """
@@ -30,7 +30,7 @@ def connectivity_matrix(parent):
 
 
 def reduced_parent(model, free):
-    """``λ'`` and where each body went: the tree with bodies merged that move together.
+    """Parent array of the tree with jointly moving bodies merged, and each body's node.
 
     RBDA Fig. 9.1. Bodies joined by a prescribed joint are one node.
     """

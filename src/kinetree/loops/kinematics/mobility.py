@@ -232,7 +232,7 @@ def _is_planar(model, q):
 
 
 def fewer_constraints(model, places) -> tuple[Replacement, ...]:
-    """For each loop, the joint with fewest constraints that keeps all ranks, or None.
+    """``Replacement`` of loop joints by ones with fewer constraints at unchanged ranks.
 
     Args:
         model: the mechanism.

@@ -150,7 +150,7 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
 
 
 def _are_few(model, *arrays):
-    """Whether there are too few samples to repay compiling an elimination plan."""
+    """Whether few enough samples are linearised that compiling a plan would not pay."""
     return model.is_constrained and are_few(model, ("linear_model",), arrays, [1, 1, 1])
 
 
