@@ -34,6 +34,9 @@ class World(TouchingParts, WorldMotion):
     Parts are assembled when they are first needed: ``model`` is the whole world as one ``Model``, a
     forest, and ``scene`` defines what can touch. All functions of kinetree work with them.
 
+    Steps of large worlds use several threads (``kinetree.set_threads``): groups of bodies that do
+    not touch each other are solved at the same time, with the same bits as on one thread.
+
     Args:
         name: of the world.
         gravity: [m/s²], (3,), for all parts; that of their models is ignored.

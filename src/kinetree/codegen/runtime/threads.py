@@ -48,7 +48,7 @@ def _processors():
 
 
 def set_threads(count: int) -> None:
-    """Use ``count`` threads for large batches; 1 stays on the calling thread."""
+    """Use ``count`` threads for large batches and large worlds; 1 stays on the calling thread."""
     if not isinstance(count, (int, float)) or not 1 <= count < 1e9 or int(count) != count:
         raise ValueError(f"threads must be an integer of at least 1, got {count!r}")
     _Setting.count = int(count)
