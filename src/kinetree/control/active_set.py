@@ -79,7 +79,7 @@ class Quadratic:
 
 @procedure
 def minimum(p: Quadratic) -> int:
-    """Find the minimum of a quadratic program, from the last active set."""
+    """Solve a convex quadratic program by an active-set method, from the last active set."""
     if _begin(p) != 0:
         return LOST
     _take_guess(p)
@@ -95,7 +95,7 @@ def minimum(p: Quadratic) -> int:
 
 @procedure
 def _begin(p: Quadratic) -> int:
-    """Factors and the minimum without constraints: 0, or 1 where ``H`` is not positive."""
+    """Factorise ``H`` and find the unconstrained minimum; 0, or 1 if ``H`` is not positive."""
     n = p.n
     wide = p.wide
     p.count = 0
@@ -116,7 +116,7 @@ def _begin(p: Quadratic) -> int:
 
 @procedure
 def _take_guess(p: Quadratic) -> None:
-    """Make rows active that are expected to be, then drop those that press the wrong way."""
+    """Activate the guessed constraints, then drop those whose multipliers have the wrong sign."""
     wide = p.wide
     for i in range(p.guess):
         row, sign = p.active[i], p.side[i]
@@ -148,13 +148,13 @@ def _take_guess(p: Quadratic) -> None:
 
 @procedure(inline=True)
 def _bound_at(p: Quadratic, row: int, sign: float) -> float:
-    """The bound of a row at its lower side, or at the upper."""
+    """Bound of a constraint at its lower (``sign`` 1) or upper side."""
     return p.low[row] if sign > 0.0 else p.high[row]
 
 
 @procedure
 def _find_violation(p: Quadratic) -> "(int, float)":
-    """A row that is violated, -1 for none; 1.0 at its lower bound, -1.0 at the upper.
+    """A violated constraint, or -1, and the side: 1.0 at its lower bound, -1.0 at the upper.
 
     The worst of those that were when all rows were looked at; once none of them is, the worst.
     """
@@ -183,7 +183,7 @@ def _find_violation(p: Quadratic) -> "(int, float)":
 
 @procedure(inline=True)
 def _excess(p: Quadratic, row: int) -> float:
-    """Excess of a row over its bounds, per length; 0 within and where active."""
+    """Violation of a constraint relative to its norm; 0 within bounds and for active ones."""
     excess = 0.0
     if p.is_active[row] == 0 and p.scale[row] > 0.0:
         value = times_row(view(p.C, row * p.wide), p.x, p.wide)
@@ -193,7 +193,7 @@ def _excess(p: Quadratic, row: int) -> float:
 
 @procedure
 def _take_in(p: Quadratic, row: int, sign: float) -> int:
-    """Make a row active, and drop those that it takes the load off."""
+    """Add a constraint to the active set, and drop those whose multipliers become zero."""
     wide = p.wide
     c = view(p.C, row * wide)
     force = 0.0
@@ -227,7 +227,7 @@ def _take_in(p: Quadratic, row: int, sign: float) -> int:
 
 @procedure
 def _directions(p: Quadratic, c: "float[:]", sign: float) -> "(float, float)":
-    """The way ``z`` towards a row, and what it takes off the active ones, ``r``.
+    """Step direction ``z`` toward a constraint, and the change ``r`` of the active multipliers.
 
     Returns the squares of its normal, and of the part of it that the active rows leave free.
     """
@@ -250,7 +250,7 @@ def _directions(p: Quadratic, c: "float[:]", sign: float) -> "(float, float)":
 
 @procedure
 def against(p: Quadratic, d: "float[:]") -> None:
-    """``r = R⁻¹ d``."""
+    """Solve ``R r = d`` with the triangular factor of the active set."""
     clear(p.r, p.wide)
     for i in range(p.count):
         p.r[i] = d[i]
@@ -264,7 +264,7 @@ def against(p: Quadratic, d: "float[:]") -> None:
 
 @procedure
 def _add(p: Quadratic, row: int, sign: float, length: float) -> None:
-    """Add a row to the factors, whose ``d`` and ``z`` are known, by a reflection."""
+    """Add a constraint to the QR factors of the active set, by a reflection."""
     q = p.count
     wide = p.wide
     top = -math.copysign(length, p.d[q])
@@ -289,7 +289,7 @@ def _add(p: Quadratic, row: int, sign: float, length: float) -> None:
 
 @procedure
 def _drop(p: Quadratic, k: int) -> None:
-    """Take an active row out of the factors, by rotations."""
+    """Remove an active constraint from the QR factors, by rotations."""
     wide = p.wide
     p.is_active[p.active[k]] = 0
     last = p.count - 1
@@ -319,7 +319,7 @@ def _drop(p: Quadratic, k: int) -> None:
 
 @procedure(inline=True)
 def rotate(a: "float[:]", b: "float[:]", c: float, s: float, width: int) -> None:
-    """Two rows turned in their plane, by the cosine and sine of an angle."""
+    """Rotate two rows in their plane, by the cosine and sine of an angle."""
     for i in range(0, width, 8):
         first = view(a, i, 8)
         second = view(b, i, 8)
@@ -330,7 +330,7 @@ def rotate(a: "float[:]", b: "float[:]", c: float, s: float, width: int) -> None
 
 @procedure
 def improve(p: Quadratic, gradient: "float[:]") -> float:
-    """A step that removes a gradient of the Lagrangian, (wide,); returns the size of the step.
+    """Refine the minimum by a Newton step against a residual gradient; returns the step's size.
 
     The active rows stay as they are; their multipliers change.
     """

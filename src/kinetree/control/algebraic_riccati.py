@@ -42,32 +42,32 @@ class RiccatiSolution(NamedTuple):
 
 @on_host
 def continuous_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
-    """The stabilising solution of ``Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0``."""
+    """Stabilising solution of the Riccati equation ``Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0``."""
     return solve(A, B, Q, R, discrete=False).P
 
 
 @on_host
 def discrete_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
-    """The stabilising solution of ``P = Aᵀ P A - Aᵀ P B (R + Bᵀ P B)⁻¹ Bᵀ P A + Q``."""
+    """Stabilising solution of ``P = Aᵀ P A - Aᵀ P B (R + Bᵀ P B)⁻¹ Bᵀ P A + Q``."""
     return solve(A, B, Q, R, discrete=True).P
 
 
 @on_host
 def discrete_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
-    """The solution of ``P = Aᵀ P A + Q`` for a stable ``A``."""
+    """Solution of the Lyapunov equation ``P = Aᵀ P A + Q`` for a stable ``A``."""
     A, Q = _matrices(A=A, Q=Q)
     return _double(A, np.zeros_like(A), Q)
 
 
 @on_host
 def continuous_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
-    """The solution of ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
+    """Solution of the Lyapunov equation ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
     A, Q = _matrices(A=A, Q=Q)
     return _double(*_cayley(A, np.zeros_like(A), Q))
 
 
 def solve(A, B, Q, R, *, discrete) -> RiccatiSolution:
-    """The stabilising solution and its gain.
+    """Stabilising solution of a Riccati equation and its feedback gain.
 
     Raises:
         SingularError: there is none, or none that Newton's steps confirm.
@@ -90,13 +90,13 @@ def solve(A, B, Q, R, *, discrete) -> RiccatiSolution:
 
 
 def growth(A, discrete) -> np.ndarray:
-    """Negative where all motions die out, (...)."""
+    """Stability margin: largest real part of poles, or magnitude less 1; negative if stable."""
     poles = np.linalg.eigvals(A)
     return np.max(np.abs(poles) - 1 if discrete else poles.real, axis=-1)
 
 
 def _matrices(**given):
-    """The arguments as numbers, with the same batch axes."""
+    """Matrices as float arrays with common batch axes."""
     arrays = {name: np.asarray(x, dtype=float) for name, x in given.items()}
     n, k = arrays["A"].shape[-1:], arrays.get("B", np.zeros((0, 0))).shape[-1:]
     shapes = {"A": 2 * n, "B": n + k, "Q": 2 * n, "R": 2 * k}
@@ -111,7 +111,7 @@ def _matrices(**given):
 
 
 def _balance(A, B, Q, R):
-    """Units of states and inputs, powers of two, in which the Hamiltonian matrix is balanced."""
+    """Scales of states and inputs, powers of two, that balance the Hamiltonian matrix."""
     inputs = np.exp2(np.round(np.log2(np.diagonal(R, axis1=-2, axis2=-1)) / 2))
     B = B / inputs[..., None, :]
     R = R / inputs[..., :, None] / inputs[..., None, :]
@@ -136,7 +136,7 @@ def _balance(A, B, Q, R):
 
 
 def _start(A, B, Q, R, discrete):
-    """A stabilising solution to some digits, by eigenvectors; where they fail, step by step."""
+    """Approximate stabilising solution by eigenvectors, or by other methods where they fail."""
     P, fails = _by_eigenvectors(A, B, Q, R, discrete)
     for sample in map(tuple, np.argwhere(fails)):
         P[sample] = _from_dear_control(A[sample], B[sample], Q[sample], R[sample], discrete)
@@ -144,7 +144,7 @@ def _start(A, B, Q, R, discrete):
 
 
 def _by_eigenvectors(A, B, Q, R, discrete):
-    """Solutions, and for which systems they do not stabilise."""
+    """Riccati solutions by eigenvectors, and a mask of the systems where they do not stabilise."""
     G, n = B @ np.linalg.solve(R, _T(B)), A.shape[-1]
     with np.errstate(all="ignore"):
         if discrete:
@@ -161,7 +161,7 @@ def _by_eigenvectors(A, B, Q, R, discrete):
 
 
 def _from_dear_control(A, B, Q, R, discrete):
-    """A solution by way of larger costs of inputs: their feedback stabilises with smaller ones.
+    """Riccati solution by continuation from a larger cost of inputs.
 
     Eigenvalues of cheap control differ so much in size that the small ones are lost.
     """
@@ -179,7 +179,7 @@ def _from_dear_control(A, B, Q, R, discrete):
 
 
 def _from_subspace(H):
-    """``P`` of the graph ``(x, P x)`` that the stable eigenvectors span."""
+    """Riccati solution ``P`` from the stable invariant subspace of the Hamiltonian matrix."""
     n = H.shape[-1] // 2
     usable = np.all(np.isfinite(H), axis=(-2, -1), keepdims=True)
     values, vectors = np.linalg.eig(np.where(usable, H, np.eye(2 * n)))
@@ -195,7 +195,7 @@ def _blocks(a, b, c, d):
 
 
 def _solution(A, b):
-    """``A⁻¹ b``; not a number where ``A`` is singular."""
+    """Solution ``A⁻¹ b``; NaN where ``A`` is singular."""
     try:
         return np.linalg.solve(A, b)
     except np.linalg.LinAlgError:
@@ -205,14 +205,14 @@ def _solution(A, b):
 
 
 def gain(A, B, R, P, *, discrete) -> np.ndarray:
-    """``K`` of the feedback ``u = -K x`` that belongs to a solution."""
+    """Feedback gain ``K`` of ``u = -K x`` for a Riccati solution."""
     if discrete:
         return _solution(R + _T(B) @ P @ B, _T(B) @ P @ A)
     return _solution(R, _T(B) @ P)
 
 
 def _refine(system, P, discrete):
-    """``P`` and its gain after Newton's steps, as many as still improve them."""
+    """Riccati solution and gain after Newton steps, while these reduce the residual."""
     A, B, Q, R = (Twofold.of(x) for x in system)
     P, last = Twofold.of(P), np.full(P.shape[:-2], np.inf)
     for _ in range(_STEPS):
@@ -232,7 +232,7 @@ def _refine(system, P, discrete):
 
 
 def _why_not(A, B, Q, discrete):
-    """Why no solution was found: the test of Popov, Belevitch and Hautus."""
+    """Reason why no Riccati solution exists, by the Popov-Belevitch-Hautus test, as text."""
     none, n = "the Riccati equation has no stabilising solution", A.shape[-1]
     for a, b, q in zip(*(x.reshape(-1, *x.shape[-2:]) for x in (A, B, Q)), strict=True):
         for pole in np.linalg.eigvals(a):
@@ -250,13 +250,13 @@ def _why_not(A, B, Q, discrete):
 
 
 def _is_singular(M):
-    """Whether the smallest singular value of a matrix vanishes beside the largest."""
+    """Whether the smallest singular value of a matrix is negligible beside the largest."""
     s = np.linalg.svd(M, compute_uv=False)
     return s[-1] <= _MARGINAL * s[0]
 
 
 def _residual(A, B, Q, R, P, discrete):
-    """The gain, and by how much ``P`` fails the equation."""
+    """Gain, and residual of the Riccati equation for ``P``, in doubled precision."""
     BP = B.T.times(P)
     right, W = (BP.times(A), R.plus(BP.times(B))) if discrete else (BP, R)
     K = Twofold.of(np.linalg.solve(W.high, right.high))
@@ -272,7 +272,7 @@ def _residual(A, B, Q, R, P, discrete):
 
 
 def _cayley(A, G, H):
-    """A discrete system with the same solution, for a shift beyond all eigenvalues of ``A``."""
+    """Discrete system with the same Riccati solution, by a Cayley transform."""
     eye = np.eye(A.shape[-1])
     largest = np.max(np.sum(np.abs(A), axis=-1), axis=-1)
     coupling = np.linalg.norm(G, axis=(-2, -1)) * np.linalg.norm(H, axis=(-2, -1))
@@ -287,7 +287,7 @@ def _cayley(A, G, H):
 
 
 def _double(A, G, H):
-    """The limit of ``H`` when the system is doubled; raises if there is none."""
+    """Riccati solution by the structure-preserving doubling algorithm; an error if it diverges."""
     eye = np.eye(A.shape[-1])
     with np.errstate(all="ignore"):
         for _ in range(_DOUBLINGS):
@@ -306,7 +306,7 @@ def _double(A, G, H):
 
 
 def _size(X):
-    """Norms of matrices (..., n, n)."""
+    """Frobenius norms of matrices (..., n, n)."""
     return np.linalg.norm(X, axis=(-2, -1))
 
 

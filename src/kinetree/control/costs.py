@@ -44,7 +44,7 @@ class QuadraticCost:
     point: ArrayLike = 1.0
 
     def parts(self, model: Model, held: str, size: int, role: str, label: str) -> tuple[Any, dict]:
-        """Kernel of the cost, and the arrays that it takes, by name."""
+        """Kernel of the quadratic cost for a model, and the arrays that it takes, by name."""
         if (self.q is None) != (self.position is None):
             raise ShapeError("QuadraticCost takes q and position together, a goal and its weights")
         if self.effort is not None and role == "terminal":
@@ -95,7 +95,7 @@ class _Quadratic:
 
     @property
     def signature(self):
-        """Signature, as that of a kernel."""
+        """Signature of the cost function, as of a kernel."""
         return _signature(self)
 
     def __call__(self, model, **values):
@@ -115,7 +115,7 @@ class _Quadratic:
 
 @lru_cache
 def _signature(cost: _Quadratic) -> "SimpleSignature":
-    """Signature of a cost; every call of ``optimize`` reads it many times."""
+    """Signature of a cost function, cached."""
     kind = Parameter.POSITIONAL_OR_KEYWORD
     held = (cost.held,) if cost.role == "running" else ()
     taken = [Parameter(n, kind) for n in ("model", "q", "qd", *held)]
@@ -143,7 +143,7 @@ class _FinalState:
 
     @property
     def signature(self):
-        """Signature, as that of a kernel."""
+        """Signature of the constraint, as of a kernel."""
         names = ("model", "q", "qd", "goal_q", "goal_qd")
         return Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
 

@@ -17,7 +17,7 @@ RANK = 1e-9
 def eliminate(
     W: "float[:]", before: int, rows: int, n: int, size: "float[:]", pivot: "int[:]", whole: bool
 ) -> int:
-    """Solve each of the equations ``W[:, :n] x = W[:, n]`` for an unknown: the rows that are done.
+    """Gaussian elimination with row pivots of ``W[:, :n] x = W[:, n]``; number of solved rows.
 
     Args:
         W: equations, rows of ``pad(n + 1)`` numbers; overwritten by those for the unknowns
@@ -67,7 +67,7 @@ def eliminate(
 
 @procedure(inline=True)
 def find_largest(row: "float[:]", n: int) -> int:
-    """Where the largest of some numbers is: the largest of every second first, side by side."""
+    """Index of the entry of largest magnitude, by a branch-free search."""
     first, second = 0, 0
     most, other = 0.0, 0.0
     end = 2 * (n // 2)
@@ -84,7 +84,7 @@ def find_largest(row: "float[:]", n: int) -> int:
 
 @procedure
 def find_free(rows: int, n: int, pivot: "int[:]", free_at: "int[:]", free: "int[:]") -> int:
-    """Unknowns that eliminated equations leave free: how many there are.
+    """Number of unknowns that eliminated equations leave free; fills their list.
 
     Args:
         rows: number of equations.
@@ -111,7 +111,7 @@ def find_free(rows: int, n: int, pivot: "int[:]", free_at: "int[:]", free: "int[
 def basis(
     W: "float[:]", rows: int, n: int, pivot: "int[:]", free: "int[:]", count: int, Z: "float[:]"
 ) -> None:
-    """Directions in which solutions of eliminated equations differ, in the columns of ``Z``.
+    """Null-space basis of eliminated equations, in the columns of ``Z``.
 
     Args:
         W: as ``eliminate`` leaves it.

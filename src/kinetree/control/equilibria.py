@@ -38,12 +38,12 @@ _STEPS = 100
 
 
 def motor_forces(model, q, qd, qdd):
-    """Forces of the motors that produce the accelerations ``qdd``, (..., nv)."""
+    """Motor forces that produce the accelerations ``qdd``, (..., nv)."""
     return inverse_dynamics(model, q, qd, qdd) - passive_force(model, q, qd)
 
 
 def holding_forces(m, q):
-    """Forces of the motors that hold the mechanism at rest, (..., nv); with loops the smallest."""
+    """Motor forces that hold the mechanism at rest, (..., nv); of least norm with loops."""
     if m.is_constrained:  # which forces these are is decided on the CPU
         return gravity_force(m, q) - passive_force(m, q, np.zeros(m.nv))
     return _holding_forces(m, q)
@@ -51,12 +51,12 @@ def holding_forces(m, q):
 
 @kernel
 def _holding_forces(m, q):
-    """Holding forces of a tree; prescribed joints move all the same, and have their part."""
+    """Motor forces that hold a tree at rest while prescribed joints move, (..., nv)."""
     return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
 
 
 def motion_under(model, q, qd, tau, f_ext=None):
-    """Accelerations that forces ``tau`` of the motors produce, (..., nv)."""
+    """Accelerations that motor forces ``tau`` produce, (..., nv)."""
     return forward_dynamics(model, q, qd, tau + passive_force(model, q, qd), f_ext)
 
 
@@ -80,7 +80,7 @@ class Equilibrium(NamedTuple):
 def equilibrium(
     model: Model, q0: ArrayLike, *, actuated: Sequence[str] | None = None, hold: Sequence[str] = ()
 ) -> Equilibrium:
-    """The configuration near ``q0`` at which the driven joints can hold the mechanism at rest.
+    """Equilibrium near ``q0``: a configuration that driven joints can hold at rest.
 
         q, tau = kt.control.equilibrium(m, q0, actuated=["shoulder"])
 
@@ -120,7 +120,7 @@ _stiffness = differentiate(_holding_forces, wrt="q")
 
 
 def _balance(model, q, idle, movable, sample):
-    """Newton's method for the load that rests on joints which are not driven."""
+    """Configuration in which undriven joints carry no load, by Newton's method."""
     if not idle.size:
         return q
     force = holding_forces(model, q)[idle]
@@ -147,7 +147,7 @@ def _balance(model, q, idle, movable, sample):
 
 
 def _reduce(at, step, load):
-    """``at(part * step)`` for the largest part of the step that reduces the load, or None.
+    """State after the largest part of a step that reduces the load norm, or None.
 
     Args:
         at: function of a step to the state there, the load last, or to None.
@@ -185,7 +185,7 @@ def _explanation(model, idle, stiffness, force, sample):
 
 
 def load_on_freedoms(model, q):
-    """The load at rest, (nv,), and a ``VelocityBasis`` with orthonormal directions of motion.
+    """Static load (nv,), gravity less springs, and an orthonormal basis of allowed motions.
 
     The load is gravity less the forces of springs; loops carry what is normal to the directions.
     """
@@ -201,7 +201,7 @@ def load_on_freedoms(model, q):
 
 
 def closed_holding_forces(model, q, driven):
-    """The smallest forces of the driven joints that hold the mechanism, and what stays of the load.
+    """Least driven forces that hold the mechanism, (nv,), and the load that remains.
 
     Both (nv,); of the load, what neither motors nor loops carry.
     """
@@ -212,7 +212,7 @@ def closed_holding_forces(model, q, driven):
 
 
 def closed_equilibrium(model, q, driven, held):
-    """A configuration near ``q`` and the forces of the driven joints at rest there.
+    """Equilibrium of a mechanism with loops near ``q``, and its driven forces.
 
     Newton's method on the manifold of closed configurations, with the shortest step that does it.
     """
@@ -242,20 +242,20 @@ def closed_equilibrium(model, q, driven, held):
 
 
 def _closed_stiffness(model, q, tau, basis):
-    """Derivative of the load in the directions of the basis, (nv, p), up to forces of the loops."""
+    """Stiffness: derivative of the static load along the basis, (nv, p)."""
     still = np.zeros(model.nv)
     state, held = MotionState(model, q, still, still, tau), np.zeros_like(basis.G)
     return forces_along(state, state.multipliers(basis), basis.G, held, held)
 
 
 def _null(A):
-    """Orthonormal columns ``x`` with ``A x = 0``."""
+    """Orthonormal basis of the null space of ``A``, as columns."""
     _, s, Vt = np.linalg.svd(A)
     return Vt[np.sum(s > RANK_TOLERANCE * np.max(s, initial=0)) :].T
 
 
 def _close(model, q, held):
-    """A closed configuration near ``q`` with the same held joints, or None."""
+    """Configuration near ``q`` with closed loops and the held joints fixed, or None."""
     for _ in range(20):
         error = closure_error(model, q)
         if np.max(np.abs(error)) <= 1e-13:
@@ -268,7 +268,7 @@ def _close(model, q, held):
 
 
 def _closed_explanation(model, left, driven):
-    """Message about joints whose load neither loops nor driven joints carry."""
+    """Error message about joints whose load neither loops nor driven joints carry."""
     blamed = np.abs(left) > 0.1 * np.max(np.abs(left))
     blamed[driven] = False
     return (

@@ -48,7 +48,7 @@ class KnotBounds(NamedTuple):
 
     @classmethod
     def of_limits(cls, model: Model, use: str, columns, limits: VariableLimits) -> "KnotBounds":
-        """Bounds of the driven forces or controls in ``columns``, and of the states of a model."""
+        """Bounds of the driven forces or controls, and of a model's states, at every knot."""
         m, effort = len(columns), limits.effort_limits
         most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # zero: unknown
         most = most[columns] if use == "tau" else np.full(m, np.inf)
@@ -71,7 +71,7 @@ class KnotBounds(NamedTuple):
         return cls(lower[:m], upper[:m], index, sign, value, select, position_index(model))
 
     def holding(self, steps: int) -> np.ndarray:
-        """Whether bounds hold at knots: of controls but at the last, of states but at the first.
+        """Mask (steps + 1, bounds): which bounds apply at which knots.
 
         (steps + 1, nb).
         """

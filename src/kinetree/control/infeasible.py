@@ -8,7 +8,7 @@ from kinetree.errors import InfeasibleControlError, SingularError
 
 
 def as_matrices(problem):
-    """The problem in the terms of ``lexicographic.minimize``, before it is solved."""
+    """Whole-body problem as matrices for ``lexicographic.minimize``."""
     n, tasks, bounds = problem.n, problem.tasks, problem.bounds
     A, G = problem.A.reshape(tasks, n), problem.G.reshape(bounds, n)
     E = problem.E.reshape(problem.equations, n + 1)
@@ -24,7 +24,7 @@ def as_matrices(problem):
 
 
 def why_not(model, t, stance, instant, problem) -> InfeasibleControlError:
-    """The error that names constraints that cannot all be met; it needs DAQP."""
+    """InfeasibleError that names the constraints that contradict each other; needs DAQP."""
     prepare(instant, problem)
     try:
         minimize(*as_matrices(problem))
@@ -45,7 +45,7 @@ def why_not(model, t, stance, instant, problem) -> InfeasibleControlError:
 
 
 def _describe(model, t, stance, excess):
-    """Message about tasks and limits that contradict each other, the worst first."""
+    """Error message about tasks and limits that contradict each other, the worst first."""
     order = [k for k in np.argsort(-excess) if excess[k] > 1e-6]
     worst = {}
     for k in order:

@@ -46,7 +46,7 @@ class Iterations:
         self.batch: Batch = batch_of_problem(problem, shooting, most, shooting.samples)
 
     def start_from(self, q0, qd0, begins):
-        """Have other starts, of the same shapes, and another beginning of the schedule."""
+        """Replace the initial states and the start time of the schedule, shapes being equal."""
         f, model = self.shooting, self.problem.model
         arrays = f.run.arrays
         q = as_position_vector(model, q0, "q0")
@@ -60,7 +60,7 @@ class Iterations:
         renew_schedule(self.batch, f)
 
     def begin(self, guess, barrier):
-        """Set all variables."""
+        """Set all variables from a guess, and the barrier parameter, for new iterations."""
         guess = self._complete(guess, lambda: self.shooting.run.arrays.q0)
         b, start = self.batch, FirstIterate(self.problem, self.shooting.run.arrays, guess)
         found = *start.knots(), *start.multipliers(b.ni, b.ne)
@@ -70,13 +70,13 @@ class Iterations:
         b.mu[:] = 0.0 if barrier is None else barrier
 
     def _complete(self, guess, q0):
-        """A guess with controls, which hold the start on its contacts if none are given."""
+        """Guess completed by controls that hold the start on its contacts, if none are given."""
         if self.shooting.schedule is None or CONTROLS.intersection(guess):
             return guess
         return {**guess, "u": self.xp.asarray(standing_controls(self.shooting, q0()))}
 
     def run(self, budget: float | None = None):
-        """Iterate until all samples are done, or for ``budget`` seconds, shared by the samples."""
+        """Run Newton iterations until all samples are done, or for ``budget`` seconds."""
         b = self.batch
         with working("optimizing a motion", b.samples * b.most, "iterations") as work:
             if b.outside:
@@ -105,7 +105,7 @@ class Iterations:
                 on_threads(piece, count)
 
     def result(self) -> dict[str, Any]:
-        """Arrays of the result, in the shapes of the caller: time first, then the batch."""
+        """Result arrays by name in the shapes of the caller: time first, then the batch."""
         b, shape, T = self.batch, self.shooting.run.arrays.batch, self.batch.steps
 
         def time_first(name, *sizes):
@@ -130,11 +130,11 @@ class Iterations:
         return found
 
     def array(self, name: str) -> Any:
-        """Numbers of all samples, a row for each."""
+        """Array of the batch by name, one row per sample."""
         return getattr(self.batch, name).reshape(self.shooting.samples, -1)
 
     def _history(self):
-        """Costs of all iterations, (iterations + 1, samples): the last stays when one is done."""
+        """Costs after each iteration, (iterations + 1, samples), padded with the last."""
         count = self.array("count")
         last = int(count.max()) if count.size else 0
         costs = self.array("history")[:, : last + 1]

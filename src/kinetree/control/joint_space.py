@@ -36,26 +36,26 @@ Reference: TypeAlias = Callable[[float], Any] | ArrayLike
 
 @kernel
 def configuration_error(m, q, target):
-    """The velocity that brings ``q`` to ``target`` in one second, (..., nv)."""
+    """Velocity that brings ``q`` to ``target`` in unit time, (..., nv)."""
     return m.difference(q, target)
 
 
 @kernel
 def _computed_torque(m, q, qd, q_r, qd_r, qdd_r, kp, kd):
-    """Forces of the motors of a tree, with a gain for each variable."""
+    """Computed-torque motor forces of a tree, with gains per variable, (..., nv)."""
     wanted = qdd_r + kd * (qd_r - qd) + kp * m.difference(q, q_r)
     return inverse_dynamics(m, q, qd, wanted) - passive_force(m, q, qd)
 
 
 def parts_of_reference(found: Any, count: int, t: float, demand: str) -> Any:
-    """The parts that a reference returned for a time; ShapeError if there are not so many."""
+    """Tuple that a reference returned for a time; ShapeError for a wrong length."""
     if not isinstance(found, (tuple, list)) or len(found) != count:
         raise ShapeError(f"{demand} for a time, got {type(found).__name__} at t = {t:g}")
     return found
 
 
 def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
-    """A function of time that returns ``q, qd, qdd``.
+    """Reference as a function of time that returns ``q, qd, qdd``.
 
     Args:
         model: the mechanism.
@@ -112,7 +112,7 @@ class Freedoms:
             self.driven = np.isin(owners, sorted(joints)).astype(float)
 
     def require_motors(self, controller):
-        """Raise where a tree has joints without motors: what is pushed there does not arrive."""
+        """Raise ModelError if a tree has velocity variables without motors."""
         if self.model.is_constrained or np.all(self.driven):
             return
         idle = joint_names(self.model, self.driven == 0)
@@ -124,18 +124,18 @@ class Freedoms:
         )
 
     def allowed_acceleration(self, q, qd, qdd):
-        """The acceleration that has the coordinates of ``qdd`` and that loops allow, (..., nv)."""
+        """Acceleration that loops allow, with the given coordinates of ``qdd``, (..., nv)."""
         return self._project_acceleration(q, qd, qdd)[0]
 
     def _project_acceleration(self, q, qd, qdd):
-        """Acceleration that loops allow, and velocities ``G`` of coordinates; None of a tree."""
+        """Acceleration that loops allow, and their velocity basis ``G``; None for a tree."""
         if not self.model.is_constrained:
             return qdd, None
         along = null_space(self.model, q, qd, independent=self.independent)
         return (along.G @ qdd[..., self.columns, None])[..., 0] + along.g, along.G
 
     def motor_forces(self, q, qd, qdd):
-        """Forces of the motors for the coordinates of ``qdd``, (..., nv).
+        """Motor forces for the coordinates of ``qdd``, (..., nv).
 
         The smallest, by a few small products where that is easy: loops do not change the inverse
         dynamics of the tree, and ``Gᵀ tau`` is all that counts.
@@ -154,7 +154,7 @@ class Freedoms:
 
     @cached_property
     def _easy(self):
-        """The spanning tree and the driven variables; None where loops do more than close."""
+        """Spanning tree and driven variables of a mechanism with simple loops; else None twice."""
         model = self.model
         driven = {a.joint for a in model.actuators}
         plain = not model.couplings and all(p.dynamics is None for p in model.loops)
@@ -166,7 +166,7 @@ class Freedoms:
 
 
 def without_springs(model):
-    """The model without springs, dampers and friction in its joints, and without tendons."""
+    """Model without springs, dampers, friction and tendons."""
     bodies = [replace(body, dynamics=None) for body in model.bodies]
     loops = [replace(p, dynamics=None) for p in model.loops]
     return model.replace(bodies=bodies, loops=loops, tendons=())
@@ -194,7 +194,7 @@ class Gain:
 
 
 def damping_for(kp, kd, name="kd"):
-    """``kd``, or the critical damping ``2 √kp`` of a unit mass where it is left out."""
+    """Damping gain ``kd``; critical damping ``2 √kp`` of a unit mass if it is None."""
     if kd is not None:
         return kd
     kp = np.asarray(kp, dtype=float)

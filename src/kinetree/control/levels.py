@@ -102,7 +102,7 @@ class Levels:
 
 @procedure
 def solve_levels(p: Levels) -> int:
-    """Find the solution: a code of ``active_set``, or ``CONTRADICTION``."""
+    """Solve a lexicographic least-squares problem; a code of ``active_set`` or CONTRADICTION."""
     p.iterations = 0
     p.accuracy = 0.0
     p.program.guess = 0
@@ -128,7 +128,7 @@ def solve_levels(p: Levels) -> int:
 
 @procedure
 def _meet_exactly(p: Levels) -> int:
-    """Solve the last level with the tasks of all others as equations, which mostly is possible.
+    """Solve the last level with all others as equations, if possible; a result code.
 
     Then no program is needed for these. Another code than ``FOUND``: it is not, or not without
     accelerations that are large for what they achieve. Rows that were active by then are a guess.
@@ -158,7 +158,7 @@ def _meet_exactly(p: Levels) -> int:
 
 @procedure
 def _solve_level(p: Levels, level: int, first: bool) -> int:
-    """Take the step of a level: a code; ``first`` where ``x`` may still be out of bounds."""
+    """Solve one level and take its step; ``first`` if ``x`` may violate bounds. Result code."""
     q = p.program
     last = level == p.levels - 1
     stacked = _stack(p, level, last, first)
@@ -176,7 +176,7 @@ def _solve_level(p: Levels, level: int, first: bool) -> int:
 
 @procedure
 def _eliminate_equations(p: Levels) -> int:
-    """Solve the equations: ``CONTRADICTION`` where there is no solution."""
+    """Eliminate the equations, with null space ``Z``; CONTRADICTION if unsolvable."""
     wide, largest = pad(p.n + 1), 1.0
     for i in range(p.equations):
         source = view(p.E, i * (p.n + 1))
@@ -195,7 +195,7 @@ def _eliminate_equations(p: Levels) -> int:
 
 @procedure
 def _free_directions(p: Levels, rows: int) -> None:
-    """A solution of the rows of ``W``, and the directions ``Z`` that they leave."""
+    """Particular solution ``x`` of the eliminated rows, and null-space directions ``Z``."""
     p.program.n = find_free(rows, p.n, p.pivot, p.free_at, p.free)
     p.program.wide = pad(p.program.n)
     basis(p.W, rows, p.n, p.pivot, p.free, p.program.n, p.Z)
@@ -208,7 +208,7 @@ def _free_directions(p: Levels, rows: int) -> None:
 
 @procedure
 def _write_row(p: Levels, i: int, source: "float[:]", right: float) -> None:
-    """Write an equation into ``W``, with its size and that of its right-hand side."""
+    """Write an equation into row ``i`` of ``W``, with its norm and right-hand side."""
     row = view(p.W, i * pad(p.n + 1))
     clear(row, pad(p.n + 1))
     for j in range(p.n):
@@ -220,7 +220,7 @@ def _write_row(p: Levels, i: int, source: "float[:]", right: float) -> None:
 
 @procedure
 def _times_basis(p: Levels, row: "float[:]", out: "float[:]") -> float:
-    """The product of a row with ``Z``, short where the row is; returns that with ``x``."""
+    """Write the product of a row with ``Z`` to ``out``; returns the row's product with ``x``."""
     wide = p.program.wide
     value = 0.0
     clear(out, wide)
@@ -237,7 +237,7 @@ def _times_basis(p: Levels, row: "float[:]", out: "float[:]") -> float:
 
 @procedure
 def _project(p: Levels) -> None:
-    """Rows of tasks and bounds in the directions ``Z``, and their values."""
+    """Project rows of tasks and bounds onto the directions ``Z``, with their values at ``x``."""
     q = p.program
     for i in range(p.tasks):
         if p.level[i] >= 0:
@@ -255,7 +255,7 @@ def _project(p: Levels) -> None:
 
 @procedure
 def _stack(p: Levels, level: int, last: bool, first: bool) -> int:
-    """Stack the rows of a level, and its damping, on top of each other: how many.
+    """Stack the rows of a level and its damping for normal equations; number of rows.
 
     Unknowns that a row contains alone go to the diagonal.
     """
@@ -278,7 +278,7 @@ def _stack(p: Levels, level: int, last: bool, first: bool) -> int:
 
 @procedure
 def _stack_row(p: Levels, row: "float[:]", w: float, value: float, count: int) -> int:
-    """Put a row onto the stack: how many there are then."""
+    """Append a weighted row to the stack, or to its diagonal; number of rows then."""
     n, wide = p.program.n, p.program.wide
     alone = -1
     several = 0
@@ -302,7 +302,7 @@ def _stack_row(p: Levels, row: "float[:]", w: float, value: float, count: int) -
 
 @procedure
 def _normal_equations(p: Levels, stacked: int, last: bool) -> None:
-    """``H`` and ``g`` of a level from the stack; levels that others follow get some damping."""
+    """Normal equations ``H``, ``g`` of a level from the stack, regularised unless it is last."""
     q = p.program
     n, wide = q.n, q.wide
     clear(q.H, n * wide)
@@ -325,7 +325,7 @@ def _normal_equations(p: Levels, stacked: int, last: bool) -> None:
 
 @procedure
 def _bound_directions(p: Levels, first: bool) -> int:
-    """Bounds of the directions; unless it is ``first``, ``x`` is within them, up to rounding.
+    """Set the bounds of directions; unless ``first``, ``x`` counts as feasible.
 
     Returns 1 where a row that the equations determine is out of bounds.
     """
@@ -352,7 +352,7 @@ def _bound_directions(p: Levels, first: bool) -> int:
 
 @procedure
 def _polish(p: Levels, stacked: int) -> None:
-    """Remove what rounding left of the gradient of the Lagrangian; how much is the accuracy."""
+    """Refine the solution against the gradient of the Lagrangian; returns the accuracy."""
     q = p.program
     wide = q.wide
     clear(p.spare, wide)
@@ -373,7 +373,7 @@ def _polish(p: Levels, stacked: int) -> None:
 
 @procedure
 def _move(p: Levels, level: int) -> None:
-    """Take the step of a level, which does not change what those before have achieved."""
+    """Move ``x`` along the step of a level, which leaves higher levels unchanged."""
     q = p.program
     wide = q.wide
     for j in range(p.n):
@@ -387,7 +387,7 @@ def _move(p: Levels, level: int) -> None:
 
 @procedure
 def _narrow(p: Levels, level: int) -> None:
-    """Leave the directions that change neither tasks of this level nor bounds that it presses on.
+    """Restrict the directions to those that change neither this level nor its active bounds.
 
     Rows with a multiplier are active at every minimum: what follows may treat them as equations.
     """
@@ -430,7 +430,7 @@ def _narrow(p: Levels, level: int) -> None:
 
 @procedure
 def _keep_pivots(p: Levels, rows: int, n: int, count: int, Y: "float[:]") -> int:
-    """Rows of pivots, for the free directions, in ``Y``, (pivots, pad(count)): how many."""
+    """Copy pivot rows of ``W`` in the free unknowns to ``Y``; number of pivots."""
     wide, depth = pad(count), 0
     for i in range(rows):
         if p.pivot[i] >= 0:
@@ -446,7 +446,7 @@ def _keep_pivots(p: Levels, rows: int, n: int, count: int, Y: "float[:]") -> int
 
 @procedure
 def _add_equation(p: Levels, rows: int, row: "float[:]", size: float) -> int:
-    """Add an equation that directions have to fulfil; the number of equations then."""
+    """Append an equation that directions have to fulfil to ``W``; number of rows then."""
     wide = pad(p.program.n + 1)
     out = view(p.W, rows * wide)
     clear(out, wide)
@@ -460,7 +460,7 @@ def _add_equation(p: Levels, rows: int, row: "float[:]", size: float) -> int:
 def _shorten(
     p: Levels, X: "float[:]", begin: int, end: int, Y: "float[:]", depth: int, count: int
 ) -> None:
-    """Rows of ``X`` in the free directions, of which there are ``count``: it becomes shorter."""
+    """Express rows of ``X`` in ``count`` remaining free directions, which shortens them."""
     old, wide = p.program.wide, pad(count)
     left = view(Y, depth * wide)
     out = view(left, 6 * depth)
@@ -481,7 +481,7 @@ def _shorten(
 
 
 def workspace(n: int, equations: int, tasks: int, bounds: int, **given) -> Levels:
-    """Arrays for problems of these sizes; ``given`` are those that exist already."""
+    """Arrays for problems of these sizes; arrays ``given`` are used as they are."""
     most, wide, long = tasks + n, pad_to_eight(n), pad_to_eight(n + 1)
     program = Quadratic(
         rows=bounds,

@@ -49,12 +49,12 @@ class InfeasibleError(Exception):
 
 
 def solver() -> Any:
-    """DAQP; raise MissingPackageError where it is not installed."""
+    """The package DAQP; MissingPackageError if it is not installed."""
     return need("daqp", "kinetree.control.WholeBody", "qp")
 
 
 def minimize(levels, constraints: Constraints, damping) -> tuple[np.ndarray, int]:
-    """The point that minimises the first of some sums of squares, then the second, and so on.
+    """Lexicographic least squares: minimise the first sum of squares, then the next, ....
 
     Args:
         levels: pairs ``A, b`` of ``|A x - b|²``, the most important first.
@@ -91,7 +91,7 @@ def minimize(levels, constraints: Constraints, damping) -> tuple[np.ndarray, int
 
 
 def _floor(level, damping, last):
-    """Numbers added to the diagonal, so that there is one minimum."""
+    """Regularisation added to the diagonal of a level, so that its minimum is unique."""
     if last:
         return damping
     largest = np.max(np.einsum("ij,ij->j", level[0], level[0]), initial=0.0)
@@ -99,7 +99,7 @@ def _floor(level, damping, last):
 
 
 def _direct(level, constraints, floor, last):
-    """The minimum for independent equations; None where the solver fails."""
+    """Solution of a level with independent equations by DAQP; None where it fails."""
     (A, b), (E, e, G, lower, upper) = level, constraints
     H = A.T @ A
     H.reshape(-1)[:: len(H) + 1] += floor
@@ -117,7 +117,7 @@ def _direct(level, constraints, floor, last):
 
 
 def _within(level, x, Z, constraints, damping, last, inside=True):
-    """The minimum among ``x + Z z``; ``inside`` where ``x`` meets the bounds, up to rounding."""
+    """Minimum of a level over ``x + Z z``; ``inside`` if ``x`` meets the bounds."""
     A, b = level
     AZ, GZ, Gx = A @ Z, constraints.G @ Z, constraints.G @ x
     low, high = constraints.lower - Gx, constraints.upper - Gx
@@ -151,7 +151,7 @@ def _within(level, x, Z, constraints, damping, last, inside=True):
 
 
 def _solve(H, f, G, upper, lower, sense, last=True):
-    """The minimum, DAQP's exit flag, its iterations, and which rows hold it back, unless ``last``.
+    """Minimum, exit flag, iterations and active rows of a quadratic program, by DAQP.
 
     Rows with a multiplier are active at every minimum: what follows may treat them as equations,
     and has to, since the set that they leave has no interior.
@@ -175,7 +175,7 @@ def _solve(H, f, G, upper, lower, sense, last=True):
 
 
 def _excess(G, lower, upper):
-    """Distances from each bound of the point that exceeds them least, summed, (rows,)."""
+    """Violation of each bound by the point with the least sum of violations, (rows,)."""
     m, n = G.shape
     size = np.maximum(np.linalg.norm(G, axis=1), 1e-9)
     G = G / size[:, None]
@@ -193,12 +193,12 @@ def _excess(G, lower, upper):
 
 
 def _size(E, x, e):
-    """Size of the terms of equations, at least 1."""
+    """Largest size of the terms in equations, at least 1, to judge residuals."""
     return np.max(np.abs(e), initial=1.0) + np.max(np.abs(E) @ np.abs(x), initial=0.0)
 
 
 def null_space(A) -> np.ndarray:
-    """Orthonormal columns that span what ``A`` maps to zero, (n, n - rank)."""
+    """Orthonormal basis of the null space of ``A``, (n, n - rank)."""
     m, n = A.shape
     if not m or not n:
         return np.eye(n)
@@ -209,7 +209,7 @@ def null_space(A) -> np.ndarray:
 
 @procedure
 def _reflect(start: int, end: int, width: int, v: "float[:]", A: "float[:]", w: "float[:]") -> None:
-    """``A -= v vᵀ A`` of rows from ``start`` to ``end``, ``width`` numbers each."""
+    """Apply a Householder reflection, ``A -= v vᵀ A``, to rows from ``start`` to ``end``."""
     for i in range(width):
         w[i] = 0.0
     for j in range(start, end):
@@ -224,7 +224,7 @@ def _reflect(start: int, end: int, width: int, v: "float[:]", A: "float[:]", w: 
 
 @procedure
 def _null_space(m: int, n: int, A: "float[:]", V: "float[:]", Z: "float[:]", w: "float[:]") -> int:
-    """Fill ``Z`` with the null space of the transpose of ``A`` (n, m); return the rank.
+    """Fill ``Z`` with the null space of the transpose of ``A`` (n, m); returns the rank.
 
     Reflections take rows to multiples of unit vectors, each time the row of which most is left.
     They are the rows of ``V``. Golub, Van Loan, 2013: Matrix Computations, section 5.4.2.

@@ -84,7 +84,7 @@ def linearize(
     method: Literal["zoh", "euler"] | None = None,
     independent: Any = None,
 ) -> "Linearization | LinearModel | SystemLinearization":
-    """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
+    """Linearised equations of motion about a state, for ``x = (dq, dqd)``.
 
     Args:
         model: the mechanism. With loops, ``x = (dy, dyd)`` for independent ``y``; with nonholonomic
@@ -139,7 +139,7 @@ def linearize(
 
 
 def _of_system(system, q, v, tau, f_ext, dt, independent):
-    """Linear model of a constrained system; an error for options that it does not take."""
+    """Linear model of a constrained system; an error for options that do not apply."""
     if tau is not None or f_ext is not None or dt is not None:
         raise ShapeError(
             "linearize takes q, qd and independent= with a constrained system, whose forces are "
@@ -168,7 +168,7 @@ def _of_loops(model, q, qd, tau, f_ext, dt, method, independent):
 
 
 def _check(dt, method):
-    """Raise an error for an unknown or superfluous method."""
+    """Raise an error for an unknown discretisation method, or one without ``dt``."""
     if method is not None and (not isinstance(method, str) or method not in ("zoh", "euler")):
         raise UnknownNameError(f"linearize has no method {method!r}; use 'zoh' or 'euler'")
     if dt is None and method is not None:
@@ -178,7 +178,7 @@ def _check(dt, method):
 
 
 def _euler(model, q, qd, d, dt):
-    """Derivative of a step that ends with the velocity ``qd``."""
+    """Derivatives of a semi-implicit Euler step of length ``dt`` that ends at ``qd``."""
     eye, zero = np.eye(model.nv), np.zeros_like(d[0])
     velocity = np.concatenate([dt * d[0], eye + dt * d[1], dt * d[2]], axis=-1)
     start = np.concatenate([zero + eye, zero, zero], axis=-1)
@@ -200,7 +200,7 @@ _NORM = 5.371920351148152
 
 
 def matrix_exponential(A):
-    """``exp(A)`` of square matrices, (..., n, n)."""
+    """Matrix exponentials ``exp(A)``, (..., n, n)."""
     A = np.asarray(A)
     norm = np.max(np.sum(np.abs(A), axis=-2), initial=0)
     squarings = max(0, int(np.ceil(np.log2(norm / _NORM)))) if norm > 0 else 0
@@ -211,7 +211,7 @@ def matrix_exponential(A):
 
 
 def _approximant(A):
-    """Padé approximant of a matrix exponential, of order 13."""
+    """Padé approximant of order 13 of the matrix exponential."""
     b, eye = _PADE, np.eye(A.shape[-1], dtype=A.dtype)
     A2 = A @ A
     A4 = A2 @ A2
@@ -224,7 +224,7 @@ def _approximant(A):
 
 
 def held_input(A, B, dt):
-    """``A_d, B_d`` with ``x(dt) = A_d x(0) + B_d u`` for ``dx/dt = A x + B u`` and constant ``u``.
+    """Zero-order hold: ``A_d, B_d`` with ``x(dt) = A_d x(0) + B_d u`` for a constant ``u``.
 
     Both are blocks of one exponential, which needs no inverse of ``A``. ``B`` enters with entries
     of at most one: those of light mechanisms are large, and the squarings that they require would

@@ -39,7 +39,7 @@ class LQRGain(NamedTuple):
 def lqr_gain(
     A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, *, discrete: bool = False
 ) -> LQRGain:
-    """The feedback with the least ``∫ xᵀ Q x + uᵀ R u dt`` for ``dx/dt = A x + B u``.
+    """Feedback gain with the least ``∫ xᵀ Q x + uᵀ R u dt`` for ``dx/dt = A x + B u``.
 
     Args:
         A: (..., n, n).
@@ -163,7 +163,7 @@ class LQR:
 
     @property
     def full_gain(self) -> np.ndarray:
-        """``K`` with a row for every velocity variable, zero where none is driven, (nv, n)."""
+        """Gain ``K`` with a row per velocity variable, zero where none is driven, (nv, n)."""
         gain = np.zeros((self.model.nv, self.K.shape[1]))
         gain[self.columns] = self.K
         return gain
@@ -178,7 +178,7 @@ class LQR:
         return tau
 
     def _watch(self, t):
-        """Warn once if forces that are held from call to call do not stabilise the equilibrium."""
+        """Warn once if the sampled feedback, with forces held between calls, is unstable."""
         step, self._last = t - self._last, t
         if not self._warned and step > 0 and abs(step - self._step) <= 1e-6 * step:
             self._warned = True
@@ -195,7 +195,7 @@ class LQR:
         self._step = step
 
     def _deviation(self, q, qd):
-        """Error of positions and velocities from the equilibrium, in its coordinates."""
+        """Deviation of the state from the equilibrium, in its coordinates."""
         if self._chosen is None:
             parts = configuration_error(self.model, self.q, q), qd
         else:
@@ -207,7 +207,7 @@ class LQR:
 
 
 def _equilibrium_force(model, q, tau, columns):
-    """The forces at the equilibrium; raises if it is not one."""
+    """Motor forces at the equilibrium, (nv,); an error if the configuration is none."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
     if model.is_constrained:
         require_holonomic(model)

@@ -9,14 +9,14 @@ from kinetree.model.arrays import as_joint_vector
 
 
 def joint_names(model, columns):
-    """Names of the joints to which velocity variables belong, quoted."""
+    """Quoted names of the joints to which velocity variables belong."""
     at = model.v_slice
     names = (n for i, n in enumerate(model.joint_names, start=1) if np.any(columns[at[i]]))
     return ", ".join(map(repr, names))
 
 
 def driven_variables(model, actuated):
-    """Numbers of the driven velocity variables.
+    """Indices of the velocity variables that motors drive.
 
     Those of the joints that are named. By default those with actuators; of a model without any, all
     but free joints.
@@ -31,7 +31,7 @@ def driven_variables(model, actuated):
 
 
 def pushed_variables(model, actuated):
-    """Numbers of the velocity variables that motors can push, several of them at once or not.
+    """Indices of the velocity variables that motors can push, also several at once.
 
     All where motors pull tendons or push frames, which may move any joint.
     """
@@ -44,7 +44,7 @@ def pushed_variables(model, actuated):
 
 
 def _variable(model, actuator):
-    """The velocity variable that an actuator drives."""
+    """Index of the velocity variable that an actuator drives."""
     s = model.v_slice[actuator.joint] if actuator.joint else slice(0, 0)
     at = np.flatnonzero(actuator.gear) if s.stop > s.start else ()
     if len(at) != 1:
@@ -56,7 +56,7 @@ def _variable(model, actuator):
 
 
 def force_limits(model, given):
-    """Smallest and largest forces of the motors, (2, nv)."""
+    """Smallest and largest motor forces, (2, nv)."""
     if given is False:
         return np.stack([np.full(model.nv, -np.inf), np.full(model.nv, np.inf)])
     if given is not True:

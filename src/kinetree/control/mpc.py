@@ -108,7 +108,7 @@ class MPC:
             return place.as_given(self._forces(t, place.take(q), place.take(qd)))
 
     def _forces(self, t, q, qd):
-        """Joint forces, by a new plan where it is time for one."""
+        """Joint forces (nv,) at a state, by a new plan when one is due."""
         if self.coming is not None and t >= self.coming[1] - SOON:
             (self.plan, self.planned_at), self.coming = self.coming, None
         dt, plan = self.problem.dt, self.plan
@@ -126,7 +126,7 @@ class MPC:
         return Plan(followed).forces(passed, q, qd)
 
     def _plan_again(self, t, q, qd):
-        """Have a plan from the state that is predicted for when it is followed."""
+        """Optimise a new plan from the state predicted for the time when it takes effect."""
         p, start = self.problem, t + self.delay
         if self.delay:
             q, qd = self._predict(t, q, qd)
@@ -144,7 +144,7 @@ class MPC:
             (self.plan, self.planned_at), self.coming = self.coming, None
 
     def _predict(self, t, q, qd):
-        """The state after ``delay``, under the plan that is followed until then."""
+        """State predicted after ``delay`` under the current plan."""
         followed: Any = self.plan
         p, now = self.problem, Plan(followed)
         if p.schedule is not None:
@@ -160,7 +160,7 @@ class MPC:
 
 
 def _are_wrong(plan):
-    """Whether plans are so far from solved that it is better to follow others.
+    """Whether plans are too far from converged to be followed, per sample.
 
     Violations of friction cones are forces, and count relative to the largest.
     """
@@ -173,7 +173,7 @@ def _are_wrong(plan):
 
 
 def _mend(found, wrong, plan, k):
-    """Plans, those that are wrong replaced by what is left of an earlier one after ``k`` steps."""
+    """Plans in which unusable samples are replaced by the rest of an earlier plan."""
     mixed = {}
     for name in ("q", "qd", "tau", "gains"):
         old, new = getattr(plan, name), getattr(found, name)

@@ -86,25 +86,25 @@ class IterationsOnDevice(Iterations):
     # --- words of all problems -------------------------------------------------------------------
 
     def array(self, name: str) -> Any:
-        """Numbers of all samples, a row for each."""
+        """Array of the batch by name on the device, one row per sample."""
         b = self.batch
         words = self._words if b.types[name].element == INT else self._numbers
         return words[:, self._copies.slice_of(b, name)]
 
     def put(self, name: str, x: Any, record: Any = None) -> None:
-        """Let an array of all samples be ``x``, or rows of it."""
+        """Write an array of all samples by name; its first rows if ``x`` is shorter."""
         record = self.batch if record is None else record
         words = self._words if record.types[name].element == INT else self._numbers
         words[:, self._copies.slice_of(record, name)] = self.xp.asarray(x)
 
     def _number(self, record, name):
-        """An integer of a record, of all samples."""
+        """Integer field of a record, for all samples."""
         return self._words[:, self._copies.word_of(record, name)]
 
     # --- iterations ------------------------------------------------------------------------------
 
     def start_from(self, q0, qd0, begins):
-        """Have other starts, of the same shapes, and another beginning of the schedule."""
+        """Replace the initial states and the start time of the schedule, shapes being equal."""
         f, model, xp = self.shooting, self.problem.model, self.xp
         batch, size = f.run.arrays.batch, f.run.arrays.size
         qd0 = xp.zeros((1, model.nv)) if qd0 is None else qd0
@@ -120,7 +120,7 @@ class IterationsOnDevice(Iterations):
             self.put(name, getattr(self.batch.contacts, name), self.batch.contacts)
 
     def begin(self, guess, barrier):
-        """Set all variables."""
+        """Set all variables from a guess, and the barrier parameter, for new iterations."""
         guess = self._complete(guess, lambda: self.on_host(self._starts))
         b, start = self.batch, FirstIterate(self.problem, self._starts, guess, self.xp)
         found = *start.knots(), *start.multipliers(b.ni, b.ne)
@@ -131,11 +131,11 @@ class IterationsOnDevice(Iterations):
         self._number(self._work.search, "halted")[:] = 0
 
     def on_host(self, starts):
-        """Positions that the problems start from, as a NumPy array."""
+        """Initial positions of the problems as a NumPy array."""
         return self.xp.asnumpy(starts.q0) if hasattr(self.xp, "asnumpy") else starts.q0
 
     def run(self, budget: float | None = None):
-        """Iterate until all samples are done, or for ``budget`` seconds."""
+        """Run Newton iterations until all samples are done, or for ``budget`` seconds."""
         b, begun = self.batch, perf_counter()
         self._take(stages.loading, ALWAYS)
         self._take(stages.beginning, advance.BEGIN)
@@ -157,7 +157,7 @@ class IterationsOnDevice(Iterations):
         self._take(stages.ending, advance.END)
 
     def _take(self, sequence, wanted):
-        """Take a sequence of stages for the samples that want something.
+        """Run a sequence of stages, recorded as a CUDA graph, for samples that request them.
 
         It is launched as a whole, and recorded anew where something else touches down.
         """
@@ -170,7 +170,7 @@ class IterationsOnDevice(Iterations):
         self._recorded[key]()
 
     def _launch(self, sequence, wanted):
-        """Launch stages, one after the other."""
+        """Launch stages one after the other."""
         count, words, waits = len(self._words), self._words, Waits(self._waits, wanted)
         for stage in sequence:
             start = self._starts_of[_key(stage)]
@@ -184,7 +184,7 @@ class IterationsOnDevice(Iterations):
                 start(count, words, *self._places, waits)
 
     def _table(self, stage):
-        """Where arrays of kernels begin in the words of an item, and how far knots are apart."""
+        """Table of a stage's kernel arguments: offsets in an item's words and knot strides."""
         loops = _loops_of(stage)
         key = tuple(x.address for x in loops)
         if key not in self._tables:
@@ -193,12 +193,12 @@ class IterationsOnDevice(Iterations):
         return self._tables[key]
 
     def _some_want(self, wanted) -> bool:
-        """Whether some samples want something: the host waits for the device."""
+        """Whether some samples request a stage; waits for the device."""
         return bool((self._number(self._work.search, "wanted") == wanted).any())
 
 
 def _copies(b, w):
-    """Words of an item; factors of steps in the memory of teams where they have room there."""
+    """Memory layout of an item on the device; factors are in shared memory if they fit."""
     arrays = [array for loop in w.loops for array in loop.keeps]
     whose = dict.fromkeys(OF_LANE, LANE)
     for more in (dict.fromkeys(OF_TEAM, TEAM), {}):
@@ -209,7 +209,7 @@ def _copies(b, w):
 
 
 def _table(copies, loop):
-    """Where the arrays of a kernel begin in the words of an item, and bytes from knot to knot."""
+    """Offsets of a kernel's arrays in the words of an item, and bytes from knot to knot."""
     places = [copies.word_of_array(x) for x in loop.keeps]
     return np.array([*zip(places, loop.steps[: loop.arrays], strict=True)], np.int64).reshape(-1)
 
@@ -221,12 +221,12 @@ def _are_aligned(copies, loop):
 
 
 def _loops_of(stage):
-    """The kernels of a stage, tied to arrays."""
+    """Tied kernels of a stage, as a tuple."""
     return stage.what if isinstance(stage.what, tuple) else (stage.what,)
 
 
 def _key(stage):
-    """The code of a launch: a procedure, or kernels."""
+    """Key of a launch's code: its procedure, or its kernels."""
     if stages.is_kernel(stage):
         return tuple(x.kernel for x in _loops_of(stage))
     return stage.what
@@ -259,7 +259,7 @@ def _launchers(model, b, w, copies, on):
 
 
 def _sizes_of(b, w):
-    """Numbers of records that code has as constants, by class and field."""
+    """Constant sizes in records, which device code may inline, by class and field."""
     records = b, b.contacts, w.horizon, w.stance.tried, w.steps, w.slopes
     return {
         (type(x).__name__, name): getattr(x, name)
@@ -269,7 +269,7 @@ def _sizes_of(b, w):
 
 
 def require_tree(model: Model) -> None:
-    """Raise ModelError for a robot whose steps are not compiled as a whole."""
+    """Raise ModelError for a robot whose steps have no compiled code."""
     if model.is_constrained or model.couplings:
         raise ModelError(
             f"optimize on a GPU takes trees, with or without phases: model {model.name!r} has "
@@ -278,7 +278,7 @@ def require_tree(model: Model) -> None:
 
 
 def _code_of(kernel):
-    """The code of a kernel, for its robot."""
+    """Device code of a kernel for its robot."""
     program = _program_of(kernel)
     if calls_of(program):
         raise ModelError(
@@ -289,7 +289,7 @@ def _code_of(kernel):
 
 
 def _program_of(kernel):
-    """The program of a kernel for its robot; of general code that of its text."""
+    """Program of a kernel for its robot; for general code a hash of its text."""
     if kernel.make_program is not None:
         return kernel.program
     with calls(None):

@@ -35,13 +35,13 @@ _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, iner
 
 @kernel
 def _rotation_vector(E):
-    """Kernel of the rotation vector of a matrix, (9,)."""
+    """Rotation vector of a rotation matrix given as (9,), as a kernel."""
     return rotation_log(E.reshape(3, 3))
 
 
 @explains
 def pose_error(pose: ArrayLike, target: ArrayLike) -> Array:
-    """Rotation vector and displacement that take one pose to another, along the axes of the base.
+    """Rotation vector and displacement from one pose to another, in base axes.
 
         error = kt.control.pose_error(kt.pose(m, q, "tool"), goal)
         tau = kt.bias_force(m, q, qd) + J.T @ (K @ error - D @ (J @ qd))
@@ -65,7 +65,7 @@ def pose_error(pose: ArrayLike, target: ArrayLike) -> Array:
 
 @cache
 def _compiled_error():
-    """Error of a pose as one kernel, which only arrays may call."""
+    """Pose error as one compiled kernel, for arrays only."""
 
     @kernel
     def pose_error(pose: (4, 4), target: (4, 4)):  # pyright: ignore[reportInvalidTypeForm]
@@ -76,7 +76,7 @@ def _compiled_error():
 
 
 def _pose_error(T, target):
-    """Motion from a pose to a target, angular part first."""
+    """Spatial displacement from a pose to a target, angular part first."""
     E = T[..., :3, :3] @ np.swapaxes(target[..., :3, :3], -1, -2)
     turn = _rotation_vector(E.reshape(*E.shape[:-2], 9))
     return np.concatenate([turn, target[..., :3, 3] - T[..., :3, 3]], axis=-1)
@@ -167,13 +167,13 @@ class OperationalSpaceControl:
         return motor_forces(m, q, qd, posture + _times(response, force))
 
     def _error(self, T, target):
-        """Error of the task: of a pose, or of a position."""
+        """Task error of the frame: of a pose, or of a position."""
         if self.task == "pose":
             return pose_error(T, target)
         return target - T[..., :3, 3]
 
     def _posture(self, t, q, qd):
-        """Joint accelerations for the freedom that the frame leaves."""
+        """Desired joint accelerations of the posture task, in the frame's null space."""
         q_r, qd_r, qdd_r = self.posture(t)
         e = configuration_error(self.model, q, q_r)
         return qdd_r + self.posture_kd(qd_r - qd) + self.posture_kp(e)
@@ -186,13 +186,13 @@ _SHAPES = {"pose": (4, 4), "position": (3,), "orientation": (3, 3)}
 
 
 def rows_of(task) -> slice:
-    """Coordinates of a motion, of six, that belong to a task; raise for one that is unknown."""
+    """Indices (of six) of the coordinates of a task; an error for unknown tasks."""
     require_known(task, _ROWS, f"task must be 'pose', 'position' or 'orientation', got {task!r}")
     return _ROWS[task]
 
 
 def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[[float], Any]:
-    """A function of time that returns the target of a frame, its velocity and acceleration.
+    """Reference as a function of time to a frame's target, velocity and acceleration.
 
     Args:
         reference: such a function, or a target.
@@ -222,7 +222,7 @@ def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[
 
 
 def _target_of(given, task, name):
-    """A pose, position or rotation; of a pose the part that the task is about."""
+    """Target as a pose, position or rotation, as far as the task concerns it."""
     core, shape = _SHAPES[task], np.shape(given)
     if task != "pose" and shape[-2:] == (4, 4):
         T = np.asarray(given)
@@ -236,7 +236,7 @@ def _target_of(given, task, name):
 
 
 def checked_vector(x, core, name):
-    """``x`` as finite numbers whose last axes are ``core``."""
+    """Array of finite numbers whose last axes are ``core``; an error otherwise."""
     x = as_numbers(x, name)
     if x.ndim < len(core) or x.shape[x.ndim - len(core) :] != core:
         shape = ", ".join(["...", *map(str, core)])
@@ -245,7 +245,7 @@ def checked_vector(x, core, name):
 
 
 def _capped_inverse(M):
-    """Inverse of symmetric matrices, with eigenvalues near zero replaced by small ones.
+    """Inverse of symmetric matrices, with near-zero eigenvalues replaced by small ones.
 
     The diagonal is scaled to one first, so that units do not count.
     """
@@ -259,5 +259,5 @@ def _capped_inverse(M):
 
 
 def _times(A, x):
-    """Products of matrices and vectors, batched."""
+    """Batched products of matrices and vectors."""
     return (A @ x[..., None])[..., 0]

@@ -53,7 +53,7 @@ def optimize(
     integrator: Any = "semi_implicit_euler",
     **options: Any,
 ) -> OptimizedMotion:
-    """Trajectory optimization: motions of least cost from given states, within limits.
+    """Trajectory optimisation: motions of least cost from given states, within limits.
 
         found = kt.control.optimize(
             m, q0, steps=100, dt=0.02, goal=m.posture("upright").q, actuated=["rail"],

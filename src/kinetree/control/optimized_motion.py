@@ -96,13 +96,13 @@ class OptimizedMotion:
 
     @property
     def best(self) -> tuple[int, ...]:
-        """Index of the motion of least cost, among those that converged, if any did."""
+        """Index of the motion with the least cost, converged ones preferred."""
         cost = np.where(self.converged, self.cost, np.inf) if self.converged.any() else self.cost
         found = np.unravel_index(int(np.nanargmin(cost)), np.shape(cost))
         return tuple(int(i) for i in found)
 
     def motion(self, index: tuple[int, ...] | int | None = None) -> Trajectory:
-        """One motion, by default the best, as a ``Trajectory``: plots, tables, the viewer."""
+        """One motion, by default the best, as a ``Trajectory``."""
         at = self.best if index is None else index
         if self.schedule is not None:
             return self._record(at)
@@ -114,7 +114,7 @@ class OptimizedMotion:
         return found.motion(at)
 
     def _record(self, index):
-        """One motion with phases, whose steps rollouts do not know."""
+        """Trajectory of one motion with phases, as rollouts do not cover phases."""
         index = index if isinstance(index, tuple) else (index,)
         at, m = (slice(None), *index), self.model
         if self.cost[index].ndim:
@@ -131,7 +131,7 @@ class OptimizedMotion:
     def controller(
         self, index: tuple[int, ...] | int | None = None
     ) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
-        """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
+        """Controller that follows one motion: joint forces as a function of ``t, q, qd``.
 
         If the mechanism can rest at the end, without contact, other forces and parameters, a
         linear-quadratic regulator along the motion returns to it, and one at the end holds the
@@ -164,7 +164,7 @@ class OptimizedMotion:
         return follow
 
     def _returning(self, q, qd, tau):
-        """Gains of a linear-quadratic regulator along a motion, ``PARTS`` in each of its steps.
+        """LQR gains along a motion, ``PARTS`` in each of its steps.
 
         Those of the problem lead to its goal, not back to the motion; if that must be reached
         exactly, they grow without bound.
@@ -184,7 +184,7 @@ class OptimizedMotion:
         return gains[::-1]
 
     def _holding(self, q, qd, rate):
-        """A regulator at the end of a motion, or None if that is not an equilibrium.
+        """Regulator that holds the end of a motion, or None if it is no equilibrium.
 
         Deviations return at a ``rate`` [1/s], whatever the inertia.
         """
@@ -211,7 +211,7 @@ class OptimizedMotion:
 
 
 def between(model, q, qd, dt, passed):
-    """Step and state of a plan of which some steps have ``passed``: positions are cubic in time."""
+    """Step number and interpolated state of a plan after ``passed`` steps."""
     k = min(max(int(passed), 0), len(q) - 2)
     s, ahead = max(passed - k, 0.0), model.difference(q[k], q[k + 1])
     v, w, r = dt * qd[k], dt * qd[k + 1], 1 - s
@@ -229,27 +229,27 @@ class Plan:
         self.q, self.qd, self.tau, self.gains = (x[at] for x in arrays)
 
     def forces(self, passed, q, qd):
-        """Joint forces near the motion, of which some steps have ``passed``; its end is held."""
+        """Joint forces with feedback near a plan of which ``passed`` steps are over."""
         model, k = self.motion.model, min(max(int(passed), 0), len(self.tau) - 1)
         part = min(max(passed - k, 0.0), 1.0)
         off = deviation(model, self.state(k + part), (q, qd))
         return self.correct(k, times(self.gains[k], off))
 
     def state(self, passed):
-        """Positions and velocities of the plan, of which some steps have ``passed``."""
+        """Positions and velocities of a plan after ``passed`` steps."""
         k = min(max(int(passed), 0), len(self.tau) - 1)
         part, model = min(max(passed - k, 0.0), 1.0), self.motion.model
         q = model.integrate(self.q[k], part * model.difference(self.q[k], self.q[k + 1]))
         return q, self.qd[k] + part * (self.qd[k + 1] - self.qd[k])
 
     def moved_on(self, passed, delay, q, qd):
-        """The state after a delay, as far from the plan as that at a time that has ``passed``."""
+        """State after a delay, with the present deviation from the plan."""
         model, dt = self.motion.model, self.motion.dt
         now, then = (self.state(t / dt + 1e-9) for t in (passed, passed + delay))
         return model.integrate(then[0], model.difference(now[0], q)), then[1] + qd - now[1]
 
     def correct(self, k, change):
-        """Joint forces of a step with a change of the driven ones, within bounds."""
+        """Joint forces of step ``k`` with a change of the driven ones, within bounds."""
         driven, own = list(self.motion.columns), self.tau[k]
         tau = np.broadcast_to(own, (*change.shape[:-1], own.shape[-1])).copy()
         tau[..., driven] = np.clip(tau[..., driven] + change, *self.motion.bounds)
@@ -263,5 +263,5 @@ def deviation(model, planned, state) -> np.ndarray:
 
 
 def times(gains, off) -> np.ndarray:
-    """Gains times deviations, both with any batch axes."""
+    """Products of gains and deviations with any batch axes."""
     return (gains @ off[..., None])[..., 0]

@@ -32,7 +32,7 @@ class Outside:
         self.workers = [work_of(shooting, b) for _ in range(min(TOGETHER, b.samples))]
 
     def run(self, work, budget: float | None = None):
-        """Solve all samples, or go on for ``budget`` seconds; ``work`` counts iterations."""
+        """Iterate all samples, or for ``budget`` seconds, with steps computed by Python."""
         start = perf_counter()
         b, waiting, active, done = self.b, list(range(self.b.samples)), list(self.workers), 0
         while active:
@@ -50,7 +50,7 @@ class Outside:
             work.advance(done - before)
 
     def supply(self, wanted, workers):
-        """Compute what workers want, and let them go on to the next stage."""
+        """Compute the steps or derivatives that workers request, and run their next stage."""
         if wanted in VALUES:
             self.values(workers)
         elif wanted == stages.STEP:
@@ -63,7 +63,7 @@ class Outside:
             stages.go_on(self.b, own)
 
     def state(self, workers, which):
-        """Times, positions, velocities and joint forces of steps, of knots ``now`` or ``tried``."""
+        """Times, positions, velocities and joint forces of workers' knots ``now`` or ``tried``."""
         b, T = self.b, self.b.steps
         for own in workers:
             hold_all(b, getattr(own, which))
@@ -76,13 +76,13 @@ class Outside:
         return self.shooting.times[:-1], q, qd, stack_rows("held", T, b.nf)
 
     def values(self, workers):
-        """Ends of all steps."""
+        """Write the ends of all steps of the workers' trial knots."""
         q, qd = self.steps.after(*self.state(workers, "tried"))
         for own, x, v in zip(workers, q, qd, strict=True):
             own.tried.q_after[:], own.tried.v_after[:] = x.ravel(), v.ravel()
 
     def step(self, workers):
-        """End of the step at which each worker is."""
+        """Write the end of each worker's current step."""
         t, *state = self.state(workers, "tried")
         at = [own.search.at for own in workers]
         one = [np.array([x[k] for x, k in zip(each, at, strict=True)]) for each in state]
@@ -92,12 +92,12 @@ class Outside:
             own.tried.v_after.reshape(self.b.steps, -1)[k] = v
 
     def slopes(self, workers):
-        """Derivatives of all steps."""
+        """Write the derivatives of all steps."""
         for own, F in zip(workers, self.steps.rows(*self.state(workers, "now")), strict=True):
             own.F[:] = F.ravel()
 
     def curves(self, workers):
-        """Second derivatives of steps, with those of their costs."""
+        """Write second derivatives of steps together with those of their costs."""
         b, T, size = self.b, self.b.steps, self.b.size
         costates = np.array([own.costates.reshape(T, b.n) for own in workers])
         path = np.array([own.z.reshape(T + 1, b.ni)[:T, b.nb :] for own in workers])
@@ -112,6 +112,6 @@ class Outside:
 
 
 def hold_all(b: Batch, k) -> None:
-    """Have what steps hold at all knots."""
+    """Write the held joint forces of all knots from their controls."""
     held, u = k.held.reshape(b.steps, b.nf), k.u.reshape(b.steps + 1, b.m)
     held[:, b.columns] = u[:-1]

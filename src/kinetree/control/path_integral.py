@@ -73,7 +73,7 @@ class PathIntegral:
         self.plan = xp.zeros((horizon, size), dtype)
 
     def _array(self, x):
-        """Array on the device, in its precision."""
+        """Array converted to the device and precision of the controller."""
         return self.xp.asarray(x, self.dtype)
 
     def __call__(self, *state: ArrayLike) -> np.ndarray:

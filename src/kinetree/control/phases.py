@@ -111,7 +111,7 @@ class Schedule:
 
     @property
     def duration(self) -> float:
-        """Time of all phases together, each once [s]."""
+        """Total duration of all phases [s]."""
         return float(sum(p.duration for p in self.phases))
 
     @cached_property
@@ -127,7 +127,7 @@ class Schedule:
 
     @cached_property
     def key(self) -> tuple:
-        """Key of the compiled tables of the contacts."""
+        """Hashable key of the contacts' compiled tables."""
         return tuple(
             (c.key, c.friction, c.normal.tobytes(), c.sides, c.least, c.most, c.damping)
             for c in self.contacts.values()
@@ -151,7 +151,7 @@ class Schedule:
 
     @cached_property
     def _ends(self) -> list[float]:
-        """Ends of the phases, one after another [s]."""
+        """End times of the phases [s]."""
         return list(accumulate(p.duration for p in self.phases))
 
     @cached_property
@@ -160,7 +160,7 @@ class Schedule:
         return [p.names for p in self.phases]
 
     def _turn(self, *times: float) -> float:
-        """Time after which phases come again; ShapeError for times too late to tell them apart."""
+        """Period of the repeating phases [s]; ShapeError for times beyond float resolution."""
         turn = sum(p.duration for p in self.phases[self.repeat or 0 :])
         if max(map(abs, times)) * np.finfo(float).eps > 1e-3 * turn:
             raise ShapeError(
@@ -170,7 +170,7 @@ class Schedule:
         return turn
 
     def pieces(self, first: float, end: float) -> list[tuple[Phase, float, float]]:
-        """Phases with their beginnings and ends, from before one time to after another.
+        """Phases with start and end times that cover the interval from ``first`` to ``end``.
 
         More than the longest time between two touch-downs before and after, if there is that.
         """
@@ -208,7 +208,7 @@ class Timetable(NamedTuple):
 
 
 def timetable(schedule: Schedule, times: np.ndarray) -> Timetable:
-    """The schedule at knots, whose steps belong to the phase in the middle of which they are."""
+    """Schedule at knots: contacts of each step by the phase at its middle."""
     names, h = list(schedule.contacts), float(times[1] - times[0])
     pieces = schedule.pieces(times[0] - h, times[-1] + h)
     ends = np.array([stop for *_, stop in pieces])
@@ -232,7 +232,7 @@ def timetable(schedule: Schedule, times: np.ndarray) -> Timetable:
 
 
 def _swings(pieces, closed, name):
-    """Times in the air of a contact: beginning, end, height, and where it touches down."""
+    """Swings of a contact: start, end, lift height and touch-down target of each."""
     found, start, lift, target = [], None, 0.0, None
     for k, (phase, begin, _) in enumerate(pieces):
         if not closed[k]:
@@ -246,7 +246,7 @@ def _swings(pieces, closed, name):
 
 
 def _follow(schedule, times, swings):
-    """Places of contacts, and weights, for all times in the air: contact, as ``_swings``."""
+    """Target positions and weights of swinging contacts at all knots."""
     names, h = list(schedule.contacts), times[1] - times[0]
     goal, weight = np.zeros((2, len(times), len(names), 3))
     if not swings:
@@ -282,7 +282,7 @@ def gait(
     lift: float = 0.06,
     **more: Any,
 ) -> Schedule:
-    """A gait in which groups of feet swing in turn, all others standing.
+    """Schedule of a gait in which groups of feet swing in turn, while all others stand.
 
         kt.control.gait([["left"], ["right"]], swing=0.5, stand=0.1, steps=4)
 
@@ -309,7 +309,7 @@ def gait(
 
 
 def trot(feet: Sequence[str | Contact], **options: Any) -> Schedule:
-    """A trot: diagonal pairs of four feet swing in turn.
+    """Schedule of a trot: diagonal pairs of four feet swing in turn.
 
         kt.control.trot(["front_left", "front_right", "rear_left", "rear_right"], steps=6)
 
@@ -323,10 +323,10 @@ def trot(feet: Sequence[str | Contact], **options: Any) -> Schedule:
 
 
 def as_schedule(given) -> Schedule | None:
-    """A schedule, from what users give as ``phases``."""
+    """Schedule from a user's ``phases``."""
     return given if given is None or isinstance(given, Schedule) else Schedule(given)
 
 
 def _name(contact):
-    """Name of a contact or of its frame."""
+    """Name of a contact, or of the frame it is on."""
     return contact if isinstance(contact, str) else contact.frame

@@ -128,7 +128,7 @@ class TrajectoryProblem:
 
     @classmethod
     def of_arguments(cls, model: Model, **given: Any) -> "TrajectoryProblem":
-        """The problem of arguments of ``optimize``, by name."""
+        """Trajectory problem from the arguments of ``optimize``, by name."""
         records: list[Any] = [
             record(**{name: given.pop(name) for name in record._fields if name in given})
             for record in RECORDS
@@ -139,7 +139,7 @@ class TrajectoryProblem:
         return {**vars(self), "_idle": {}}
 
     def _require_phases(self, integrator):
-        """Raise ModelError for what does not go together with phases."""
+        """Raise ModelError for options that phases do not support."""
         schedule: Any = self.schedule
         require_stances(self.model, schedule.contacts)
         if not schedule.contacts:
@@ -155,7 +155,7 @@ class TrajectoryProblem:
             raise ModelError("phases and parameters: make a model with these parameters instead")
 
     def _goal_configuration(self, goal):
-        """Configuration of the goal, or None; kernels find the whole state among the arguments."""
+        """Configuration of the goal state, or None."""
         if goal is None:
             return None
         q, qd = goal if isinstance(goal, tuple) else (goal, None)
@@ -166,7 +166,7 @@ class TrajectoryProblem:
         return q
 
     def _terms(self, objective) -> Terms:
-        """Kernels of costs and constraints."""
+        """Kernels of all costs and constraints."""
         running = self._costs(objective.running, "running")
         terminal = self._costs(objective.terminal, "terminal")
         if not (running or terminal):
@@ -178,7 +178,7 @@ class TrajectoryProblem:
         return Terms(running, terminal, path, final)
 
     def _costs(self, costs, role):
-        """Kernels of costs; the arrays of quadratic ones become arguments."""
+        """Kernels of costs; arrays of quadratic costs become arguments."""
         n = self.model.nv if self.held == "tau" else len(self.columns)
         found = []
         for each in _as_sequence(costs):
@@ -202,7 +202,7 @@ class TrajectoryProblem:
         budget: float | None = None,
         begins: float | None = None,
     ) -> OptimizedMotion:
-        """The motions of least cost from these starts; arguments as for ``optimize``.
+        """Motions of least cost from the given starts; arguments as for ``optimize``.
 
         ``budget``: time after which the iterations end, wherever they are [s].  ``begins``: time
         of the schedule of contacts at which the motion begins [s], by default ``t0``.
@@ -216,7 +216,7 @@ class TrajectoryProblem:
             return place.give_each(self._solve(gpu, q0, qd0, guess, settings))
 
     def _solve(self, on, q0, qd0, guess, settings):
-        """The motions, by a device, or by the CPU where that is None."""
+        """Motions by iterations on a device, or on the CPU for None."""
         most, barrier, budget, begins = settings
         given = (x for name, x in guess.items() if name != "multipliers" and x is not None)
         lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given))
@@ -249,7 +249,7 @@ class TrajectoryProblem:
         )
 
     def _iterations(self, on, q0, qd0, lead, most, begins):
-        """Iterations from these starts, all arguments checked; ``lead`` has axes of guesses."""
+        """Iterations prepared for the given starts, with arguments checked."""
         model, terms, starts = self.model, self.terms, (q0, qd0)
         if on is not None:
             require_tree(model)
@@ -277,7 +277,7 @@ class TrajectoryProblem:
             return found
 
     def _likeness(self, on, q0, qd0, lead, most):
-        """Key of problems that differ in the numbers of their starts and guesses alone, or None.
+        """Key of problems that differ only in the numbers of starts and guesses, or None.
 
         None where steps depend on more than on the arrays that it has.
         """
@@ -293,7 +293,7 @@ class TrajectoryProblem:
 
 
 def _alike_on_host(model, q0, qd0):
-    """NumPy's arrays of the shapes of starts that are on a device."""
+    """NumPy arrays with the shapes of starts that are on a device."""
     if q0.ndim < 1 or q0.shape[-1] != model.nq:
         raise ShapeError(f"q0 must have shape (..., {model.nq}), got {q0.shape}")
     if qd0 is not None and (qd0.ndim < 1 or qd0.shape[-1] != model.nv):
@@ -303,7 +303,7 @@ def _alike_on_host(model, q0, qd0):
 
 
 def _require_known(options):
-    """Raise TypeError for arguments that neither ``optimize`` nor rollouts have."""
+    """Raise TypeError for arguments unknown to ``optimize`` and rollouts."""
     own = (name for record in RECORDS for name in record._fields)
     known = ["model", "q0", "qd0", *own, "guess", "barrier", *OPTIONS]
     for name in options:
@@ -312,7 +312,7 @@ def _require_known(options):
 
 
 def _driven_columns(model, drives):
-    """Numbers of the driven joint forces or controls."""
+    """Indices of the driven joint forces or controls."""
     if drives.use not in ("tau", "controls"):
         raise UnknownNameError(f"use must be 'tau' or 'controls', got {drives.use!r}")
     count = model.nv if drives.use == "tau" else len(model.actuators)
@@ -327,7 +327,7 @@ def _driven_columns(model, drives):
 
 
 def _uses_second_order(model, contact, wanted, schedule):
-    """Whether second derivatives of steps are used; by default where they are cheap to compile."""
+    """Whether second derivatives of steps are used; by default if they compile quickly."""
     rigid = hasattr(contact, "relaxation")
     if rigid and not contact.relaxation > 0:
         raise ModelError(
@@ -347,7 +347,7 @@ def _uses_second_order(model, contact, wanted, schedule):
 
 
 def _steps(horizon, schedule):
-    """Number of steps: as many as are given, else as the phases last."""
+    """Number of steps: given, or from the duration of the phases."""
     if horizon.steps is not None:
         return horizon.steps
     if schedule is None or schedule.repeat is not None:
@@ -356,12 +356,12 @@ def _steps(horizon, schedule):
 
 
 def _constraints(given):
-    """Kernels of constraints: none, one or several."""
+    """Kernels of none, one or several constraints."""
     return tuple(require_kernel(each, "constraint") for each in _as_sequence(given))
 
 
 def _as_sequence(given) -> tuple[Any, ...]:
-    """One thing, several or None as a tuple."""
+    """Tuple of none, one or several objects."""
     if given is None:
         return ()
     return tuple(given) if isinstance(given, Sequence) else (given,)

@@ -65,20 +65,20 @@ class Horizon:
 
 
 def panel_of(n: int, m: int, h: float) -> int:
-    """Numbers of the matrices of one step, for ``n`` states and ``m`` controls."""
+    """Size of one step's working matrices, for ``n`` states and ``m`` controls [numbers]."""
     wide = pad_to_eight(n + m + 1)
     rows = 3 * n // 2 if h != 0.0 else 2 * n
     return max(rows * wide, m * (pad_to_eight(n + 1) + 6))
 
 
 def room_of(n: int, m: int, turns: int) -> int:
-    """Numbers of working memory for ``n`` states, ``m`` controls and joints that turn."""
+    """Size of working memory for ``n`` states, ``m`` controls and rotating joints [numbers]."""
     return n + n * n // 2 + 6 * (turns + 1) * pad_to_eight(n + m + 1)
 
 
 @procedure
 def mirror(P: "float[:]", n: int, wide: int):
-    """Fill a symmetric matrix below its diagonal."""
+    """Copy the upper triangle of a symmetric matrix to the lower one."""
     if lane_count() > 1:
         for i, j in lanes(n, n):
             if j < i:
@@ -91,7 +91,7 @@ def mirror(P: "float[:]", n: int, wide: int):
 
 @procedure
 def pull_back(x: Horizon, k: int):
-    """Add the cost to go after step ``k`` to the matrix of its knot."""
+    """Riccati recursion: add the cost-to-go after step ``k`` to the knot's matrix."""
     n, m, size, wide = x.n, x.m, x.n + x.m, x.wide
     P = view(x.H, ((k + 1) * size + m) * wide + m)
     F = view(x.panel, 0)
@@ -111,7 +111,7 @@ def pull_back(x: Horizon, k: int):
 
 @procedure
 def value_of_gap(P: "float[:]", n: int, wide: int, gap: "float[:]", i: int) -> float:
-    """A number of ``P gap + p``, ``p`` being the column after those of the symmetric ``P``."""
+    """Entry ``i`` of ``P gap + p``; ``p`` is the column after those of ``P``."""
     if lane_count() > 1:
         total = P[i * wide + n]
         for j in range(n):
@@ -122,7 +122,7 @@ def value_of_gap(P: "float[:]", n: int, wide: int, gap: "float[:]", i: int) -> f
 
 @procedure
 def times_block(line: "float[:]", B: "float[:]", count: int):
-    """``x B`` in place, for a block of a joint that turns."""
+    """Product ``x B`` in place, with the 3×3 or 6×6 block of a rotating joint."""
     y = local("float", 6)
     if count == 6:
         y[0:6] = line[0] * view(B, 0, 6)
@@ -139,7 +139,7 @@ def times_block(line: "float[:]", B: "float[:]", count: int):
 
 @procedure
 def block_times(B: "float[:]", count: int, P: "float[:]", wide: int, out: "float[:]"):
-    """Eight columns of ``Bᵀ P``, for a block of a joint that turns; rows have ``wide`` numbers."""
+    """Eight columns of ``Bᵀ P``, with the block of a rotating joint."""
     for c in range(count):
         zero = view(out, c * wide, 8)
         zero[0:8] = 0.0
@@ -151,7 +151,7 @@ def block_times(B: "float[:]", count: int, P: "float[:]", wide: int, out: "float
 
 @procedure
 def turn_rows(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
-    """Rows of ``P`` with the blocks of joints that turn: ``Bᵀ P`` and ``Aᵀ P`` of positions.
+    """Rows of ``Bᵀ P`` and ``Aᵀ P`` for positions of rotating joints.
 
     ``P`` itself becomes that of ``Bᵀ P``; the rows of ``Aᵀ P`` are in ``room``.
     """
@@ -180,7 +180,7 @@ def turn_rows(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
 
 @procedure
 def fill_rows(x: Horizon, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"):
-    """``M``, ``-N`` and ``P_qq`` of a step, as if no joint turned."""
+    """Riccati terms ``M``, ``-N``, ``P_qq`` of a step without rotating joints."""
     h, nv, wide = x.h, x.n // 2, x.wide
     for i, j in lanes(nv, nv):
         top = P[i * wide + j]
@@ -194,7 +194,7 @@ def fill_rows(x: Horizon, P: "float[:]", M: "float[:]", own: "float[:]", minus: 
 def fill_turning(
     x: Horizon, k: int, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"
 ):
-    """``fill_rows`` with blocks, ``dq' = A dq + h B dqd'``, and ``A' P_qq A`` for ``P_qq``.
+    """Riccati terms ``M``, ``-N``, ``Aᵀ P_qq A`` with ``dq' = A dq + h B dqd'``.
 
     With ``U = Bᵀ P_q`` and ``T = Aᵀ P_q``, ``M = h² U_q B + h (U_v + U_vᵀ) + P_vv`` and
     ``N = h U_q A + T_vᵀ``. ``P`` is overwritten.
@@ -229,7 +229,7 @@ def fill_turning(
 
 @procedure
 def pull_back_simply(x: Horizon, k: int):
-    """``pull_back`` where positions follow from velocities.
+    """Riccati recursion of a semi-implicit step, where positions follow from velocities.
 
     ``H += V' (M V + N, w) + N' V``, ``N`` for positions alone: ``B`` has the rows of
     ``-(M V + N, w)``, then of ``V``; ``A``, which begins there, those of ``V``, then of ``-N``.
@@ -273,7 +273,7 @@ def pull_back_simply(x: Horizon, k: int):
 
 @procedure
 def along(x: Horizon, k: int, blocks: "float[:]", p: "float[:]", i: int) -> float:
-    """A number of ``Bᵀ p`` with the blocks of joints that turn."""
+    """Entry ``i`` of ``Bᵀ p`` with the blocks of rotating joints."""
     for t in range(x.turns):
         first, count = x.turn[t], x.width[t]
         if first <= i < first + count:
@@ -287,7 +287,7 @@ def along(x: Horizon, k: int, blocks: "float[:]", p: "float[:]", i: int) -> floa
 
 @procedure
 def find_gains(x: Horizon, k: int):
-    """``u = K x + z`` from the rows of the factor."""
+    """Feedback ``u = K x + z`` from the rows of the Riccati factor."""
     n, m, wide = x.n, x.m, x.wide
     U = view(x.H, k * (n + m) * wide)
     short = 8 * ((n + 8) // 8)
@@ -305,7 +305,7 @@ def find_gains(x: Horizon, k: int):
 
 @procedure
 def roll_out(x: Horizon):
-    """The solution from its gains."""
+    """Forward pass: states and controls from the feedback gains."""
     n, m, size, z = x.n, x.m, x.n + x.m, x.z
     for i in lanes(n):
         z[m + i] = 0.0
@@ -329,7 +329,7 @@ def roll_out(x: Horizon):
 
 @procedure
 def move_positions(x: Horizon, k: int, now: "float[:]", after: "float[:]"):
-    """Changes of positions after a step from those before, and from velocities after it."""
+    """Position changes after a step, from those before and the velocity changes."""
     nv = x.n // 2
     for i in lanes(nv):
         after[i] = now[i] + x.h * after[nv + i]
@@ -345,7 +345,7 @@ def move_positions(x: Horizon, k: int, now: "float[:]", after: "float[:]"):
 
 @procedure
 def solve_horizon(x: Horizon) -> int:
-    """Solve a linear-quadratic problem: 0, or 1 if a matrix was not positive."""
+    """Solve the linear-quadratic problem by a Riccati recursion; 0, or 1 if not convex."""
     m, size, wide = x.m, x.n + x.m, x.wide
     for e in range(x.steps):
         k = x.steps - 1 - e

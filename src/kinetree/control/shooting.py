@@ -96,12 +96,12 @@ class Shooting:
         self.by_rows = large and not self.simple and not on_arrays and not phased
 
     def begin_at(self, begins: float | None):
-        """Let the motion begin at a time of the schedule [s], by default that of the run."""
+        """Set the schedule time at which the motion begins [s]."""
         self.begins = self.run.t0 if begins is None else begins
         self.__dict__.pop("timetable", None)
 
     def _is_simple(self):
-        """Whether steps are semi-implicit Euler's with the accelerations of a tree."""
+        """Whether steps are semi-implicit Euler's, with accelerations of a tree."""
         t, model = self.transition, self.model
         plain = t.contact is None and t.controller is None and not t.parameters
         plain = plain and type(t.method) is SemiImplicitEuler and type(t.field) is Field
@@ -109,7 +109,7 @@ class Shooting:
 
     @cached_property
     def forced(self) -> bool:
-        """Whether there are other joint forces than those that steps hold."""
+        """Whether other joint forces act than those held in steps."""
         f = self.transition.field
         none = f.passive is None and f.drive is None and f.actuators is None and not f.forces
         return not none or has_passive_forces(self.model)
@@ -124,7 +124,7 @@ class Shooting:
     # --- compiled ----------------------------------------------------------------------------
 
     def _pull_back(self, t, h, q, qd, *rest):
-        """Gradients of next states times ``weights`` with respect to ``(u, dq, dqd)``."""
+        """Gradients of weighted next states with respect to ``(u, dq, dqd)``, traced."""
         *rest, weights = rest
         model, now = self._now(t, q, qd, rest[2 if self.force_rows else 0 :])
         after, *_ = self.transition._after(t, h, q, qd, rest)
@@ -132,7 +132,7 @@ class Shooting:
         return (self._by_z(model, now)(np.array([total]))[0],)
 
     def _kernel(self, what, memories, function, weights=None):
-        """Compiled ``function``; of the state and ``weights`` alone where ``memories`` is None."""
+        """Compiled kernel of a traced function of step arguments, or of state and weights alone."""
         t, model = self.transition, self.model
         if memories is None:
             inputs = [Argument("q", (model.nq,)), Argument("qd", (model.nv,))]
@@ -157,13 +157,13 @@ class Shooting:
         return remember(model, (t, what, self.terms, self.columns), build)
 
     def _now(self, t, q, qd, rest):
-        """The model, and what costs and constraints take, by name."""
+        """Model with parameters, and named arguments of costs and constraints."""
         model, arrays = self.transition.with_parameters(rest)
         return model, {**arrays, "t": t, "q": q, "qd": qd}
 
     @staticmethod
     def _both(kernels, model, now):
-        """Deviations whose half squares are costs, and other costs."""
+        """Residuals whose half squares are costs, and the sum of other costs."""
         vectors, total = [np.zeros(0, dtype=object)], 0
         for k in kernels:
             value = np.asarray(apply(k, model, now), dtype=object)
@@ -180,12 +180,12 @@ class Shooting:
 
     @staticmethod
     def _constraints(kernels, model, now):
-        """Values of all constraints at a knot."""
+        """Values of all constraints at a knot, concatenated."""
         values = [np.atleast_1d(np.asarray(apply(k, model, now), dtype=object)) for k in kernels]
         return np.concatenate([np.zeros(0, dtype=object), *values])
 
     def _values(self, costs, constraints):
-        """Function of a knot to costs and constraints, for a kernel."""
+        """Traceable function from a knot to its costs and constraints."""
 
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
@@ -204,7 +204,7 @@ class Shooting:
         return lambda values: jacobian(held[0].graph, values, along)
 
     def _curvature(self, costs, constraints, *, stepped):
-        """Second derivatives of costs, and of constraints and next states times ``weights``."""
+        """Traceable second derivatives of costs and weighted constraints and steps."""
 
         def function(t, h, q, qd, *rest):
             *rest, weights = rest
@@ -222,7 +222,7 @@ class Shooting:
         return function
 
     def _derivatives(self, costs, constraints, *, stepped):
-        """Derivatives of the step, costs and constraints with respect to ``(u, dq, dqd)``."""
+        """Traceable derivatives of step, costs and constraints with respect to ``(u, dq, dqd)``."""
 
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
@@ -245,7 +245,7 @@ class Shooting:
         return function
 
     def _bending(self, q, qd, weights):
-        """Second derivatives of coordinates of ``q`` along straight lines of the tangent space.
+        """Weighted second derivatives of ``q`` along lines of the tangent space, (nv, nv).
 
         Times ``weights``, (nv, nv). They are not zero where such a line is a screw motion.
         """
@@ -256,7 +256,7 @@ class Shooting:
     # --- kernels -----------------------------------------------------------------------------
 
     def curvature_of_steps(self, which, state, ends, F, multipliers) -> np.ndarray:
-        """Second derivatives of steps on arrays, with costs and path constraints of steps.
+        """Second derivatives of steps on arrays, with those of costs and path constraints.
 
         Args:
             which: numbers of the samples.
@@ -283,7 +283,7 @@ class Shooting:
         return self._call(kernel, arrays, batch) + bent
 
     def _bend(self, ends, F, by_q) -> tuple[Any, Any]:
-        """Costates of the coordinates of ``q``, and what these add to second derivatives."""
+        """Costates of the coordinates of ``q``, and their curvature terms on the manifold."""
         if self.flat:
             return by_q, 0.0
         back: Any = inverse_rates(self.model, ends[0])
@@ -299,11 +299,11 @@ class Shooting:
         return run_threaded(variant.ufunc, arrays, kernel, batch, "float64")
 
     def step_kernel(self) -> Any:
-        """Kernel of a step: state, work, and what contact found."""
+        """Kernel of an integration step: next state and contact memory."""
         return self.transition.steps()
 
     def force_kernel(self) -> Any:
-        """Kernel of all joint forces."""
+        """Kernel of all joint forces at a knot."""
 
         def function(t, h, q, qd, *rest):
             model, arrays = self.transition.with_parameters(rest)
@@ -314,7 +314,7 @@ class Shooting:
         return self._kernel("forces of joints", (), function)
 
     def force_slopes_kernel(self) -> Any:
-        """Kernel of their derivatives by ``z``."""
+        """Kernel of the joint forces' derivatives by ``(u, dq, dqd)``."""
 
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
@@ -329,25 +329,25 @@ class Shooting:
         return kernel_of(self.model, "forward_dynamics")
 
     def acceleration_slopes_kernel(self) -> Any:
-        """Kernel of their derivatives by positions, velocities and forces."""
+        """Kernel of the accelerations' derivatives by positions, velocities and forces."""
         zero = np.zeros(self.model.nv)
         call = ACCELERATION_SLOPES.bind(self.model, self.model.neutral(), zero, zero)
         return ACCELERATION_SLOPES.prepare_call(call).kernel
 
     def rows_kernel(self) -> Any:
-        """Kernel of gradients of next states times weights: far less code to compile."""
+        """Kernel of gradients of weighted next states, which compiles quickly."""
         names = _BOTH if self.force_rows else ()
         return self._kernel("rows", names, self._pull_back, self.model.nq + self.model.nv)
 
     def values_kernel(self) -> Any:
-        """Kernel of costs and constraints of steps, or None."""
+        """Kernel of costs and constraints at steps, or None."""
         terms = self.terms
         if not (terms.running or terms.path):
             return None
         return self._kernel("values", (), self._values(terms.running, terms.path))
 
     def final_values_kernel(self) -> Any:
-        """Kernel of costs and constraints of the final state, or None."""
+        """Kernel of costs and constraints at the final state, or None."""
         terms = self.terms
         if not (terms.terminal or terms.final):
             return None
@@ -355,11 +355,11 @@ class Shooting:
 
     @property
     def knots_have_steps(self) -> bool:
-        """Whether derivatives of steps come with those of costs."""
+        """Whether derivatives of steps are computed together with those of costs."""
         return not (self.simple or self.by_rows or self.on_arrays or self.schedule)
 
     def knots_kernel(self) -> Any:
-        """Kernel of derivatives of costs and constraints of steps, and of steps; or None."""
+        """Kernel of derivatives of costs, constraints and steps at knots, or None."""
         terms, stepped = self.terms, self.knots_have_steps
         if not (terms.running or terms.path or stepped):
             return None
@@ -367,12 +367,12 @@ class Shooting:
         return self._kernel("knots" if stepped else "costs", (), text)
 
     def end_kernel(self) -> Any:
-        """Kernel of derivatives of costs and constraints of the final state."""
+        """Kernel of derivatives of costs and constraints at the final state."""
         text = self._derivatives(self.terms.terminal, self.terms.final, stepped=False)
         return self._kernel("end", (), text)
 
     def back_kernel(self) -> Any:
-        """Kernel from rates of coordinates to velocities."""
+        """Kernel of the matrix from rates of ``q`` to velocities."""
 
         def function(q, qd):
             return (inverse_rates.function(self.model, q),)
@@ -380,24 +380,24 @@ class Shooting:
         return self._kernel("rates to velocities", None, function)
 
     def bending_kernel(self) -> Any:
-        """Kernel of what lines of the tangent space bend."""
+        """Kernel of the second derivatives of ``q`` along lines of the tangent space."""
         return self._kernel("bending", None, self._bending, self.model.nq)
 
     def curvature_kernel(self, path_count, *, stepped=True) -> Any:
-        """Kernel of second derivatives of costs, path constraints and, if so, steps."""
+        """Kernel of second derivatives of costs, path constraints and optionally steps."""
         terms, states = self.terms, (self.model.nq + self.model.nv) * stepped
         name = "curvature" if stepped else "curvature of costs"
         text = self._curvature(terms.running, terms.path, stepped=stepped)
         return self._kernel(name, (), text, max(states + path_count, 1))
 
     def final_curvature_kernel(self, final_count) -> Any:
-        """Kernel of those of the final state."""
+        """Kernel of second derivatives of costs and constraints at the final state."""
         text = self._curvature(self.terms.terminal, self.terms.final, stepped=False)
         return self._kernel("final curvature", (), text, max(final_count, 1))
 
 
 def _rates(model, q):
-    """The matrix from velocities to rates of ``q``, (nq, nv)."""
+    """Matrix from velocities to rates of ``q``, (nq, nv)."""
     found = np.zeros((model.nq, model.nv), dtype=object)
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -406,5 +406,5 @@ def _rates(model, q):
 
 
 def _along(q, rates):
-    """Directions of the tangent space, by the traced coordinates of ``q``."""
+    """Unit tangent directions as dicts from traced coordinates of ``q`` to rates."""
     return [{x.i: r for x, r in zip(q, column, strict=True)} for column in rates.T]

@@ -46,7 +46,7 @@ class WholeBodyRobot:
 
     @cached_property
     def joint_limits(self) -> dict[str, np.ndarray]:
-        """Limits of the driven joints that have any."""
+        """Limits of the driven joints that have limits."""
         model = self.model
         low, high = position_bounds(model)
         speed = np.asarray(model.velocity_limits, dtype=float)
@@ -57,7 +57,7 @@ class WholeBodyRobot:
 
     @cached_property
     def motor_limits(self) -> dict[str, np.ndarray]:
-        """Limits of the motors that have any."""
+        """Limits of the motors that have limits."""
         at = np.intersect1d(np.flatnonzero(np.any(np.isfinite(self.limits), axis=0)), self.driven)
         return {"motor": at, "least": self.limits[0, at], "most": self.limits[1, at]}
 
@@ -91,7 +91,7 @@ class Stance:
         self._levels: dict[tuple, tuple[np.ndarray, int]] = {}
 
     def stage(self, number: int, live: tuple[bool, ...]) -> tuple[StanceInstant, Levels]:
-        """Tables with the first stages of ``RELAXED`` given way, for the tasks that apply."""
+        """Problem tables of the stance at a level of relaxation, for the tasks that apply."""
         found = self._stages.get(number)
         if found is None:
             found = self._stages[number] = self._tables(number)
@@ -105,7 +105,7 @@ class Stance:
         return found
 
     def _levels_of(self, live):
-        """Level of each row, and how many there are."""
+        """Priority level of each task row, -1 for inactive tasks, and the number of levels."""
         rows = self.robot.rows
         used = sorted({r.priority for r, on in zip(rows, live, strict=True) if on})
         each = [used.index(r.priority) if on else -1 for r, on in zip(rows, live, strict=True)]
@@ -113,7 +113,7 @@ class Stance:
         return np.repeat(np.array(each, int), sizes), max(1, len(used))
 
     def _tables(self, number) -> tuple[StanceInstant, Levels]:
-        """Tables of a stance for one level of relaxation."""
+        """Problem tables of the stance for one level of relaxation."""
         robot, nv = self.robot, self.robot.model.nv
         soft, hard_limits = number == len(RELAXED) - 1, number == 0
         joints = robot.joint_limits if hard_limits else {}
@@ -165,7 +165,7 @@ class Stance:
         return instant, problem
 
     def _cones(self):
-        """Rows of the friction cones, their bounds, and names."""
+        """Friction-cone rows, their bounds and names."""
         rows, low, high, labels = [np.zeros((0, len(self.columns)))], [], [], []
         for name in self.names:
             c = self.robot.contacts[name]
@@ -193,7 +193,7 @@ class Stance:
 
 
 def _variable_names(model):
-    """Names of all velocity variables in messages."""
+    """Names of all velocity variables, for messages."""
     names = []
     for name, s in zip(model.joint_names, model.v_slice[1:], strict=True):
         count = s.stop - s.start

@@ -27,11 +27,11 @@ class FirstIterate:
         self.least = WARM if self.is_warm else COLD
 
     def knots(self) -> tuple[Any, Any, Any]:
-        """Positions, velocities and controls, controls within their limits."""
+        """Initial knots: positions, velocities, and controls within their limits."""
         return *self._states(), self._controls()
 
     def _states(self):
-        """States of the guess, else on a straight line to the goal, else those of the start."""
+        """Initial states: of the guess, else a straight line to the goal, else the start."""
         p, arrays, guess, T, model = (
             self.problem,
             self.arrays,
@@ -58,7 +58,7 @@ class FirstIterate:
         return q, qd
 
     def _controls(self):
-        """Controls of the guess, else zero, moved off their limits."""
+        """Initial controls: of the guess, else zero, moved inside their limits."""
         p, T, m = self.problem, self.problem.steps, len(self.problem.columns)
         u = self.xp.zeros((self.arrays.size, T + 1, m))
         full = {"tau": (p.model.nv, p.columns), "controls": (m, p.columns), "u": (m, slice(None))}
@@ -71,7 +71,7 @@ class FirstIterate:
         return u
 
     def _inner_limits(self):
-        """Limits of controls, moved inwards by a part of their distance and of their size."""
+        """Control limits moved inward by a fraction of their distance."""
         (lower, upper), push = (self.problem.bounds.lower, self.problem.bounds.upper), self.least
         with np.errstate(invalid="ignore"):
             width = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
@@ -82,7 +82,7 @@ class FirstIterate:
         return above, below
 
     def multipliers(self, inequality_count, final_count) -> tuple[Any, Any]:
-        """Multipliers of inequalities and of final constraints, (samples, ...); zeros if none."""
+        """Initial multipliers of inequalities and final constraints, (samples, ...)."""
         T, size = self.problem.steps, self.arrays.size
         if not self.is_warm:
             shapes = (size, T + 1, inequality_count), (size, final_count)
@@ -97,7 +97,7 @@ class FirstIterate:
         return z, self._spread(y[None], "multipliers", 1, final_count)[:, 0]
 
     def _spread(self, array, name, length, size):
-        """Array of a guess, time first, as (samples, time, size)."""
+        """Array of a guess as (samples, time, size), from one with time first."""
         xp, batch = self.xp, self.arrays.batch
         array = xp.asarray(array, dtype="float64")
         if array.ndim < 2 or array.shape[0] != length or array.shape[-1] != size:
@@ -115,7 +115,7 @@ class FirstIterate:
 
 
 def as_guess(guess) -> dict[str, Any]:
-    """Arrays of a guess by name, from those that users give or an earlier result."""
+    """Arrays of a guess by name, from a dict or an earlier result."""
     if guess is None:
         return {}
     if isinstance(guess, OptimizedMotion):
@@ -130,7 +130,7 @@ def as_guess(guess) -> dict[str, Any]:
 
 
 def later_guess(plan, k):
-    """A guess from a plan of which ``k`` steps have passed: its last knots are repeated."""
+    """Guess from a plan shifted by ``k`` steps; its last knots are repeated."""
     found = as_guess(plan)
 
     def shift(x):

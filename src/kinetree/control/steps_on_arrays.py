@@ -36,7 +36,7 @@ class JointForceSteps:
 
     @staticmethod
     def serve(run) -> bool:
-        """Whether steps take nothing but joint forces, and are worth taking on arrays."""
+        """Whether the steps of a run take joint forces alone, and are fast enough on arrays."""
         t, model = run.transition, run.model
         times = 1 if model.is_constrained else ITERATIONS
         known = has_adjoint(model, t.method, t.field)
@@ -50,7 +50,7 @@ class JointForceSteps:
         self._seen = remember(run.model, ("steps whose curvature was found", t), lambda: [0])
 
     def after(self, t, q, qd, tau) -> tuple[Any, Any]:
-        """States at the end of steps from ``q, qd``; nan where there is none.
+        """States after steps from ``q, qd``; NaN where a step fails.
 
         Args:
             t: times, (steps,) or a number.
@@ -62,12 +62,12 @@ class JointForceSteps:
         return _of_samples(self._after, shapes, t, q, qd, tau)
 
     def _after(self, t, q, qd, tau):
-        """State after a step of the method."""
+        """State after one step of the integration method."""
         found = self.method.advance(self.field, self.model, t, self.h, q, qd, tau)
         return found.q, found.qd
 
     def rows(self, t, q, qd, tau) -> Any:
-        """Derivatives of the same by ``(u, dq, dqd)``, (samples, steps, 2 nv, m + 2 nv)."""
+        """Derivatives of steps by ``(u, dq, dqd)``, (samples, steps, 2 nv, m + 2 nv)."""
         nv, batch = self.model.nv, q.shape[:-1]
         unit = np.broadcast_to(np.eye(2 * nv), (*batch, 2 * nv, 2 * nv))
 
@@ -79,14 +79,14 @@ class JointForceSteps:
         return _of_samples(derivatives, (shape,), t, q, qd, tau, unit)[0]
 
     def _gradient(self, at, p):
-        """Gradients by ``(u, dq, dqd)`` for those at the end of a step."""
+        """Gradients by ``(u, dq, dqd)`` of a weighted sum ``p`` of a step's end."""
         (t, q, qd, tau), nv = at, self.model.nv
         state = t, self.h, q, qd, tau
         found = pulled_back(self.method, self.field, self.model, state, p[..., :nv], p[..., nv:])
         return np.concatenate([found.tau[..., self.columns], found.q, found.qd], axis=-1)
 
     def curvature(self, t, q, qd, tau, costates) -> Any:
-        """Second derivatives times ``costates``, (samples, steps, m + 2 nv, m + 2 nv).
+        """Second derivatives of steps times ``costates``, (samples, steps, m + 2 nv, m + 2 nv).
 
         None where compiled code finds them from now on.
         """
@@ -111,7 +111,7 @@ class JointForceSteps:
 
 
 def _of_samples(function, shapes, t, *arrays) -> tuple[Any, ...]:
-    """Results of a function of arrays whose first axis counts samples; nan for those that fail.
+    """Results of a function of batched arrays; NaN for samples that raise an error.
 
     ``shapes`` are those of the results of one step.
     """

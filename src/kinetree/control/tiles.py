@@ -14,19 +14,19 @@ from kinetree.codegen.procedures import lane_count, lanes, local, procedure, sqr
 
 
 def pad_to_eight(count: int) -> int:
-    """The next multiple of eight."""
+    """Next multiple of eight."""
     return -(-count // 8) * 8
 
 
 @procedure(inline=True)
 def pad(count: int) -> int:
-    """``pad_to_eight``, in compiled code."""
+    """Next multiple of eight, as a procedure."""
     return 8 * ((count + 7) // 8)
 
 
 @procedure(inline=True)
 def clear(x: "float[:]", width: int) -> None:
-    """Zeros; ``width`` is a multiple of eight."""
+    """Fill with zeros; ``width`` is a multiple of eight."""
     for c in range(0, width, 8):
         own = view(x, c, 8)
         own[0:8] = 0.0
@@ -34,7 +34,7 @@ def clear(x: "float[:]", width: int) -> None:
 
 @procedure(inline=True)
 def add_row(y: "float[:]", a: float, x: "float[:]", width: int) -> None:
-    """``y += a x``; ``width`` is a multiple of eight."""
+    """Add a multiple of a row, ``y += a x``; ``width`` is a multiple of eight."""
     for c in range(0, width, 8):
         own = view(y, c, 8)
         own += a * view(x, c, 8)
@@ -42,7 +42,7 @@ def add_row(y: "float[:]", a: float, x: "float[:]", width: int) -> None:
 
 @procedure(inline=True)
 def times_row(a: "float[:]", b: "float[:]", width: int) -> float:
-    """Scalar product, in eight sums; ``width`` is a multiple of eight."""
+    """Scalar product of two rows, in eight sums; ``width`` is a multiple of eight."""
     sums = local("float", 8)
     sums[0:8] = 0.0
     for c in range(0, width, 8):
@@ -53,7 +53,7 @@ def times_row(a: "float[:]", b: "float[:]", width: int) -> float:
 
 @procedure
 def product(a: "float[:]", b: "float[:]", count: int) -> float:
-    """``times_row`` for any number of columns."""
+    """Scalar product of two rows of any length."""
     sums = local("float", 8)
     sums[0:8] = 0.0
     c = 0
@@ -70,7 +70,7 @@ def product(a: "float[:]", b: "float[:]", count: int) -> float:
 
 @procedure
 def square_form(H: "float[:]", x: "float[:]", n: int) -> float:
-    """Share of a lane in ``x' H x``, of whose matrix what is on and above the diagonal counts."""
+    """A lane's share of the quadratic form ``xᵀ H x``, by the upper triangle of ``H``."""
     total = 0.0
     if lane_count() > 1:
         for i, c in lanes(n, n):
@@ -86,7 +86,7 @@ def square_form(H: "float[:]", x: "float[:]", n: int) -> float:
 
 @procedure
 def add_transposed(y: "float[:]", A: "float[:]", x: "float[:]", rows: int, count: int) -> None:
-    """``y += A' x`` for a matrix of ``rows`` rows and ``count`` columns, which lanes share."""
+    """Add ``Aᵀ x`` to ``y``, shared by lanes, for a matrix of ``rows`` by ``count``."""
     total = local("float", 8)
     if lane_count() > 1:
         for c in lanes(count):
@@ -120,7 +120,7 @@ def put_six_rows(
     e: "float[8]",
     f: "float[8]",
 ) -> None:
-    """Write eight columns of six rows."""
+    """Write six rows of eight numbers to a matrix."""
     row = view(X, 0, 8)
     row[0:8] = a
     row = view(X, wide, 8)
@@ -139,7 +139,7 @@ def put_six_rows(
 def take_six_rows(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
 ) -> None:
-    """``C -= A' B`` for six rows and eight columns."""
+    """Update ``C -= Aᵀ B`` for a tile of six rows and eight columns."""
     x = local("float", 6, 8)
     for r in range(6):
         x[r] = view(C, r * wide, 8)
@@ -159,7 +159,7 @@ def take_six_rows(
 def take_three_rows(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
 ) -> None:
-    """``C -= A' B`` for three rows and eight columns."""
+    """Update ``C -= Aᵀ B`` for a tile of three rows and eight columns."""
     x, y, z = local("float", 3, 8)
     x[0:8] = view(C, 0, 8)
     y[0:8] = view(C, wide, 8)
@@ -182,7 +182,7 @@ def take_three_rows(
 def take_one_row(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
 ) -> None:
-    """``C -= A' B`` for one row and eight columns."""
+    """Update ``C -= Aᵀ B`` for a tile of one row and eight columns."""
     x = local("float", 8)
     own = view(C, 0, 8)
     x[0:8] = own
@@ -202,7 +202,7 @@ def subtract(
     rows: int,
     width: int,
 ) -> None:
-    """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
+    """Matrix update ``C -= Aᵀ B``: C (rows, width), A (depth, rows), B (depth, width).
 
     Rows of ``C`` and ``B`` are ``wide`` numbers long. ``width`` is a multiple of eight.
     """
@@ -231,7 +231,7 @@ def subtract(
 def subtract_square(
     H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
 ) -> None:
-    """``H -= A' B`` for rows from ``first`` to ``end`` of a symmetric matrix, from its diagonal.
+    """Symmetric update ``H -= Aᵀ B``, rows from ``first`` to ``end``, upper triangle.
 
     All rows are ``wide`` numbers long and begin at column 0.
     """
@@ -245,7 +245,7 @@ def subtract_square(
 
 @procedure(inline=True)
 def take_row(x: "float[6, 4]", A: "float[:]", k: int, row: "float[4]") -> None:
-    """Subtract six numbers from ``A[k]`` on times four others."""
+    """Subtract the outer product of six numbers from ``A[k]`` on and a row of four."""
     x[0] -= A[k] * row
     x[1] -= A[k + 1] * row
     x[2] -= A[k + 2] * row
@@ -258,7 +258,7 @@ def take_row(x: "float[6, 4]", A: "float[:]", k: int, row: "float[4]") -> None:
 def subtract_tile(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int, rows: int
 ) -> None:
-    """Four columns of ``C -= A' B`` for up to six rows; rows of ``B`` are ``wide`` numbers long."""
+    """Update ``C -= Aᵀ B`` for a tile of up to six rows and four columns."""
     if rows == 6:
         x = local("float", 6, 4)
         x[0] = view(C, 0, 4)
@@ -296,7 +296,7 @@ def subtract_tiles(
     rows: int,
     width: int,
 ) -> None:
-    """``subtract``, whose tiles lanes share."""
+    """Matrix update ``C -= Aᵀ B`` in tiles that lanes share."""
     if lane_count() > 1:
         quarter = width // 4
         for tile in lanes((rows + 5) // 6 * quarter):
@@ -322,7 +322,7 @@ def subtract_upper_tiles(
     start: int,
     end: int,
 ) -> None:
-    """``subtract_square`` by lanes, with one more column than rows: a tile for each.
+    """Symmetric update ``H -= Aᵀ B`` with a further column, a tile per lane.
 
     Products of ``depth`` rows, of which the first is in the tile from ``start`` on, are twice as
     deep.
@@ -344,7 +344,7 @@ def subtract_upper_tiles(
 def subtract_square_tiles(
     H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
 ) -> None:
-    """``subtract_square``, whose tiles lanes share."""
+    """Symmetric update ``H -= Aᵀ B`` in tiles that lanes share."""
     if lane_count() > 1:
         subtract_upper_tiles(H, wide, A, B, depth, first, end, end)
         return
@@ -358,7 +358,7 @@ def subtract_square_tiles(
 
 @procedure(inline=True)
 def fill_factor(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
-    """Cholesky factor of a block of up to six rows: 0, or 1 if it is not positive.
+    """Cholesky factor of a block of up to six rows; 0, or 1 if it is not positive.
 
     ``U`` has rows of six numbers, with inverse pivots on its diagonal.
     """
@@ -380,7 +380,7 @@ def fill_factor(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
 
 @procedure
 def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
-    """``fill_factor``; by lanes, whole blocks without loops."""
+    """Cholesky factor of a block of up to six rows, unrolled for lanes; 0, or 1 on failure."""
     if lane_count() > 1 and count == 6:
         return fill_factor(D, wide, 6, U)
     return fill_factor(D, wide, count, U)
@@ -388,7 +388,7 @@ def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
 
 @procedure(inline=True)
 def divide_six(X: "float[:]", wide: int, U: "float[36]") -> None:
-    """``X`` becomes ``U⁻ᵀ X`` for six rows and eight columns."""
+    """Triangular solve ``X = U⁻ᵀ X`` for six rows and eight columns."""
     a = U[0] * view(X, 0, 8)
     b = U[7] * (view(X, wide, 8) - U[1] * a)
     c = U[14] * (view(X, 2 * wide, 8) - U[2] * a - U[8] * b)
@@ -400,7 +400,7 @@ def divide_six(X: "float[:]", wide: int, U: "float[36]") -> None:
 
 @procedure
 def divide_rows(X: "float[:]", wide: int, count: int, U: "float[36]", width: int) -> None:
-    """``X`` becomes ``U⁻ᵀ X`` for up to six rows; ``width`` is a multiple of eight."""
+    """Triangular solve ``X = U⁻ᵀ X`` for up to six rows; ``width`` a multiple of eight."""
     c = 0
     while c < width:
         if count == 6:
@@ -416,7 +416,7 @@ def divide_rows(X: "float[:]", wide: int, count: int, U: "float[36]", width: int
 
 @procedure
 def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
-    """Cholesky factor ``U`` of a symmetric ``H = Uᵀ U`` in place: 0, or 1 if it is not positive.
+    """Cholesky factor ``U`` of ``H = Uᵀ U`` in place; 0, or 1 if it is not positive.
 
     ``P`` holds the first rows of ``H``, of which the upper half counts; rows are ``wide`` numbers
     long, a multiple of eight. Columns after those of ``H`` are multiplied by the inverse of ``Uᵀ``.
@@ -438,7 +438,7 @@ def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
 
 @procedure(inline=True)
 def divide_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
-    """One column of ``divide_rows``."""
+    """Triangular solve ``x = U⁻ᵀ x`` for one column of up to six rows."""
     for a in range(count):
         total = X[a * wide]
         for e in range(a):
@@ -448,7 +448,7 @@ def divide_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
 
 @procedure
 def factor_tiles(P: "float[:]", rows: int, wide: int) -> int:
-    """``factor_rows``, whose tiles lanes share."""
+    """Cholesky factor ``U`` of ``H = Uᵀ U`` in place, by tiles of lanes; 0, or 1 on failure."""
     U = local("float", 36)
     first = 0
     while first < rows:
@@ -473,7 +473,7 @@ def factor_tiles(P: "float[:]", rows: int, wide: int) -> int:
 
 @procedure
 def fill_inverse(U: "float[:]", n: int, wide: int, X: "float[:]") -> None:
-    """The inverse of ``Uᵀ``, (n, wide), for a factor with rows of the same length."""
+    """Inverse of ``Uᵀ``, (n, wide), for a Cholesky factor with rows of equal length."""
     T = local("float", 36)
     clear(X, n * wide)
     for i in range(n):
@@ -496,7 +496,7 @@ def fill_inverse(U: "float[:]", n: int, wide: int, X: "float[:]") -> None:
 
 @procedure(inline=True)
 def solve_six(X: "float[:]", wide: int, U: "float[36]") -> None:
-    """``X`` becomes ``U⁻¹ X`` for six rows and eight columns."""
+    """Triangular solve ``X = U⁻¹ X`` for six rows and eight columns."""
     f = U[35] * view(X, 5 * wide, 8)
     e = U[28] * (view(X, 4 * wide, 8) - U[29] * f)
     d = U[21] * (view(X, 3 * wide, 8) - U[23] * f - U[22] * e)
@@ -508,7 +508,7 @@ def solve_six(X: "float[:]", wide: int, U: "float[36]") -> None:
 
 @procedure
 def solve_block(X: "float[:]", wide: int, count: int, U: "float[36]", width: int) -> None:
-    """``X`` becomes ``U⁻¹ X`` for up to six rows; ``width`` is a multiple of eight."""
+    """Triangular solve ``X = U⁻¹ X`` for up to six rows; ``width`` a multiple of eight."""
     c = 0
     while c < width:
         if count == 6:
@@ -525,7 +525,7 @@ def solve_block(X: "float[:]", wide: int, count: int, U: "float[36]", width: int
 
 @procedure(inline=True)
 def solve_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
-    """One column of ``solve_block``."""
+    """Triangular solve ``x = U⁻¹ x`` for one column of up to six rows."""
     for k in range(count):
         a = count - 1 - k
         total = X[a * wide]
@@ -538,7 +538,7 @@ def solve_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
 def solve_tiles(
     U: "float[:]", wu: int, n: int, X: "float[:]", wx: int, width: int, room: "float[:]"
 ) -> None:
-    """``X`` becomes ``U⁻¹ X``, (n, width), a multiple of eight; ``room`` for ``6 n`` numbers."""
+    """Triangular solve ``X = U⁻¹ X``, (n, width), by tiles that lanes share."""
     T = local("float", 36)
     end = n
     while end > 0:

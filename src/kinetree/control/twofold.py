@@ -19,25 +19,25 @@ class Twofold(NamedTuple):
 
     @classmethod
     def of(cls, matrix) -> "Twofold":
-        """Matrices of ordinary numbers."""
+        """Double-double matrices from matrices of floats."""
         return cls(matrix, np.zeros_like(matrix))
 
     @property
     def T(self) -> "Twofold":
-        """The transposed matrices."""
+        """Transposed matrices."""
         return Twofold(np.swapaxes(self.high, -1, -2), np.swapaxes(self.low, -1, -2))
 
     def plus(self, other: "Twofold") -> "Twofold":
-        """Sum with another number of twofold precision."""
+        """Sum of two double-double matrices."""
         high, low = _sum(self.high, other.high)
         return Twofold(*_sum(high, low + self.low + other.low))
 
     def minus(self, other: "Twofold") -> "Twofold":
-        """Difference from another number of twofold precision."""
+        """Difference of two double-double matrices."""
         return self.plus(Twofold(-other.high, -other.low))
 
     def times(self, other: "Twofold") -> "Twofold":
-        """The product of matrices."""
+        """Product of two double-double matrices."""
         a, b = self.high, other.high
         total = np.zeros(np.broadcast_shapes((*a.shape[:-1], 1), (*b.shape[:-2], 1, b.shape[-1])))
         error = self.high @ other.low + self.low @ other.high
@@ -49,27 +49,27 @@ class Twofold(NamedTuple):
 
     @property
     def symmetric(self) -> "Twofold":
-        """Half the sum with the transposed matrices."""
+        """Symmetric part of the matrices."""
         found = self.plus(self.T)
         return Twofold(found.high / 2, found.low / 2)
 
 
 def _sum(a, b):
-    """The rounded sum, and what rounding left out."""
+    """Rounded sum of two floats and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _halves(a):
-    """Two numbers of 26 digits whose sum is ``a``."""
+    """Two floats of 26 bits whose sum is ``a``."""
     wide = _SPLIT * a
     high = wide - (wide - a)
     return high, a - high
 
 
 def _product(a, b):
-    """The rounded product, and what rounding left out."""
+    """Rounded product of two floats and its rounding error."""
     product = a * b
     (a1, a2), (b1, b2) = _halves(a), _halves(b)
     return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2

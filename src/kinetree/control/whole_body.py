@@ -204,7 +204,7 @@ class WholeBody:
         return tau
 
     def _torques(self, t, q, qd):
-        """Joint forces at a time and state, with a warning where tasks contradict."""
+        """Joint forces at a time and state; warns where tasks contradict."""
         with self._turn:
             _, _, number, _ = self._solve_now(t, q, qd)
             if number:
@@ -212,7 +212,7 @@ class WholeBody:
             return self._robot.arrays["tau"].copy()
 
     def warn_of(self, stage: int, t: float) -> None:
-        """Say, the first time, what gives way at a time: a stage of ``RELAXED``."""
+        """Warn once about the constraints that are relaxed at a stage of ``RELAXED``."""
         if not self._warned:
             self._warned = True
             warn_once(self.model, stage, t)
@@ -220,7 +220,7 @@ class WholeBody:
     # --- loops of compiled code --------------------------------------------------------------
 
     def compiled_control(self, model: Model) -> CompiledWholeBody | None:
-        """This controller for loops of compiled code; None where goals depend on time.
+        """Compiled form of this controller; None where goals depend on time.
 
         Args:
             model: the mechanism that moves, which has the same variables.
@@ -234,7 +234,7 @@ class WholeBody:
         return CompiledWholeBody(self, lambda: WholeBody(self.model, self.tasks, **self._options))
 
     def loop(self, t: Array, q: Array, qd: Array, out: Array) -> WholeBodyLoop:
-        """Tables of this controller, tied to the state of a motion and to its forces."""
+        """Tables of this controller, tied to arrays of the state and of its forces."""
         at = self._stance_at(0.0)
         self._follow(0.0, at)
         state = {"t": t, "q": q, "qd": qd, "out": out, "nq": self.model.nq, "nv": self.model.nv}
@@ -264,7 +264,7 @@ class WholeBody:
     # --- one instant ---------------------------------------------------------------------------
 
     def _solve_now(self, t, q, qd):
-        """The stance, the problem that was solved, its stage of ``RELAXED``, and the solver."""
+        """Stance, solved problem, stage of ``RELAXED`` and solver name for one state."""
         here = self._quantities
         if q.__class__ is np.ndarray and q.shape == here.q.shape and qd.shape == here.qd.shape:
             here.q[:], here.qd[:] = q, qd
@@ -298,7 +298,7 @@ class WholeBody:
         return at, problem, len(RELAXED) - 1, "none"
 
     def _check_state(self, q, qd):
-        """State as contiguous arrays; an error for anything but one state."""
+        """State as contiguous arrays; an error unless it is a single state."""
         m = self.model
         q, qd = (np.ascontiguousarray(x, dtype=float) for x in (q, qd))
         if q.shape != (m.nq,) or qd.shape != (m.nv,):
@@ -308,7 +308,7 @@ class WholeBody:
         return q, qd
 
     def _stance_at(self, t) -> Stance:
-        """Tables of the contacts that are closed at a time, made once for each set of them."""
+        """Tables of the contacts closed at time ``t``, cached for each set of contacts."""
         names = tuple(self.contacts) if self.stance is None else tuple(self.stance(t))
         found = self._stances.get(names)
         if found is None:
@@ -321,7 +321,7 @@ class WholeBody:
         return found
 
     def _follow(self, t, at):
-        """Write down references: targets, their velocities and accelerations, who applies."""
+        """Write targets, velocities and accelerations of all tasks at time ``t``; active tasks."""
         targets, start, live = self._quantities.targets, 0, []
         for r, s in zip(self._rows, self._at, strict=True):
             applies = not r.contact or r.contact in at.points
@@ -338,7 +338,7 @@ class WholeBody:
 
 
 def _by_reference(instant, problem) -> bool:
-    """Solve by DAQP what the active-set method has lost to rounding errors: whether it could."""
+    """Solve a problem by DAQP where the active-set method failed; whether it succeeded."""
     prepare(instant, problem)
     try:
         x, problem.iterations = minimize(*as_matrices(problem))
@@ -352,7 +352,7 @@ def _by_reference(instant, problem) -> bool:
 
 
 def _by_name(model, contacts):
-    """Contacts by name, from names of frames or ``Contact`` objects."""
+    """Contacts by name, from frame names or ``Contact`` objects."""
     if isinstance(contacts, (str, Contact)):
         raise ShapeError(f"contacts must be a list, got {contacts!r}")
     found = {}
@@ -370,7 +370,7 @@ def _by_name(model, contacts):
 
 
 def _task_rows(task, model, driven, points) -> TaskRows:
-    """Rows of a task; an error for anything that is not one."""
+    """Rows of a task; an error for objects that are no tasks."""
     if not isinstance(task, WholeBodyTask):
         raise ShapeError(
             f"tasks must be objects of kinetree.control such as FrameTask(...) or "
@@ -380,7 +380,7 @@ def _task_rows(task, model, driven, points) -> TaskRows:
 
 
 def _in_order(rows):
-    """Rows of Jacobians first, then other motions, then forces; each needs its own name."""
+    """Task rows sorted: Jacobians, other motions, forces; an error for equal names."""
     rows = sorted(rows, key=lambda r: (r.text is None, r.fixed is not None))
     names = [r.name for r in rows]
     for name in names:
@@ -390,7 +390,7 @@ def _in_order(rows):
 
 
 def _join_gains(gains, whole):
-    """One gain for all rows: a factor of each, or a matrix."""
+    """Gains of all rows in one: a factor for each row, or a matrix."""
     parts = [np.broadcast_to(g.value, (g.size,)) if g.value.ndim < 2 else g.value for g in gains]
     if not whole:
         return np.concatenate([np.zeros(0), *parts])

@@ -57,7 +57,7 @@ class GearedInertia:
 
 @procedure
 def compute_inertia(s: GearedInertia) -> None:
-    """Inertia matrix of the leaders, symmetric to the last digit."""
+    """Inertia matrix in the independent variables of a geared model, exactly symmetric."""
     for i in range(s.nq):
         s.all_q[s.of_q[i]] = s.q[i]
     for i in range(s.followers):

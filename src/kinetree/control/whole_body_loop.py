@@ -62,7 +62,7 @@ class WholeBodyLoop:
 
 @procedure
 def act(s: WholeBodyLoop) -> None:
-    """Forces of the motors for the present state; a call without an answer adds to ``status``."""
+    """Compute motor forces for the current state; failures count in ``status``."""
     for i in range(s.nq):
         s.first.q[i] = s.q[i]
     for i in range(s.nv):
@@ -87,7 +87,7 @@ def act(s: WholeBodyLoop) -> None:
 
 @procedure
 def _note(s: WholeBodyLoop) -> None:
-    """Note the forces of a time at which they are wanted; a step may begin more than once."""
+    """Store the forces at a requested time; repeated times are overwritten."""
     while s.row < s.rows and s.times[s.row] < s.t[0]:
         s.row += 1
     if s.row < s.rows and s.times[s.row] == s.t[0]:
@@ -105,7 +105,7 @@ def act_along(
     qd: "float[:]",
     tau: "float[:]",
 ) -> int:
-    """Write forces where they are NaN: the number of the first state without any, or ``rows``."""
+    """Compute forces in rows where they are NaN; number of the first row that fails."""
     for k in range(first, rows):
         if isnan(tau[k * s.nv]):
             s.t[0] = t[k]
@@ -132,7 +132,7 @@ class CompiledWholeBody:
         self._times = np.zeros(0)
 
     def tie(self, t, q, qd, out) -> Code:
-        """Machine code that reads a state and writes forces."""
+        """Machine code that reads a state and writes forces, tied to arrays."""
         loop = self._free_loop(t, q, qd, out)
         loop.times, loop.rows = self._times, self._times.size
         loop.log = np.full(self._times.size * loop.nv, np.nan)
@@ -144,7 +144,7 @@ class CompiledWholeBody:
         return code
 
     def _free_loop(self, *arrays) -> Any:
-        """Tables that no code reads any more, tied to other arrays; or new ones."""
+        """Tables of an unused loop tied to other arrays, or new ones."""
         loops = self.original.loops
         for loop in loops:
             if loop.used() is None:
@@ -155,17 +155,17 @@ class CompiledWholeBody:
         return loop
 
     def expect(self, times: np.ndarray) -> None:
-        """Note the forces at some times of the motion that comes, for ``call`` with these."""
+        """Set the times of the coming motion at which forces are recorded for ``call``."""
         self._times = np.array(times, dtype=float)
 
     def _notes(self, times, size):
-        """Forces that were noted at times, NaN where there are none."""
+        """Recorded forces at times, NaN where there are none."""
         if len(self._loops) == 1 and np.array_equal(times, self._times):
             return self._loops[0].log.copy()
         return np.full(size, np.nan)
 
     def call(self, t, q, qd) -> np.ndarray:
-        """Forces in states, (..., nv), one by one, and warnings of what gave way."""
+        """Forces in states, (..., nv), computed one by one; warns of relaxed constraints."""
         lead, rows = q.shape[:-1], int(np.prod(q.shape[:-1]))
         times = np.reshape(t, np.shape(t) + (1,) * (len(lead) - np.ndim(t)))
         times = np.broadcast_to(times, lead).astype(float).reshape(-1)
@@ -187,7 +187,7 @@ class CompiledWholeBody:
         return tau.reshape(qd.shape)
 
     def _answer(self, k, times, states, tau):
-        """Write the forces of a state by Python; NaN where the state is not finite."""
+        """Compute the forces of one state by Python; NaN where the state is not finite."""
         model = self.original.model
         q = states[0][k * model.nq : (k + 1) * model.nq]
         qd = states[1][k * model.nv : (k + 1) * model.nv]
@@ -196,13 +196,13 @@ class CompiledWholeBody:
 
     @cached_property
     def _along(self) -> WholeBodyLoop:
-        """Machine code of the controller in its loop, for arrays of one state."""
+        """Controller tables tied to arrays of a single state."""
         model = self.original.model
         t, q, qd, out = (np.zeros(n) for n in (1, model.nq, model.nv, model.nv))
         return self._again().loop(t, q, qd, out)
 
     def tell(self) -> None:
-        """Warn of what gave way in compiled steps, once."""
+        """Warn once of the constraints that were relaxed in compiled steps."""
         for loop in (*self._loops, *filter(None, [self.__dict__.get("_along")])):
             if loop.stage:
                 self.original.warn_of(loop.stage, loop.since)
@@ -210,7 +210,7 @@ class CompiledWholeBody:
 
 
 def tables(at: Any, live: tuple[bool, ...]) -> dict[str, Any]:
-    """Instants and problems of a stance by their names in a ``WholeBodyLoop``."""
+    """Tables of a stance: instants and problems by their names in ``WholeBodyLoop``."""
     stages = [at.stage(k, live) for k in range(len(RELAXED))]
     names = ("first", "whole"), ("second", "looser"), ("third", "loosest")
     found: dict[str, Any] = {}
@@ -220,7 +220,7 @@ def tables(at: Any, live: tuple[bool, ...]) -> dict[str, Any]:
 
 
 def warn_once(model, stage: int, t: float) -> None:
-    """Say that whole-body control gives up something."""
+    """Warn once per model that whole-body control relaxes some constraints."""
     warn(
         f"whole-body control of model {model.name!r} cannot meet all constraints at t = {t:g} s, "
         f"and gives up {' and '.join(RELAXED[stage])}, then and from now on where it must; "

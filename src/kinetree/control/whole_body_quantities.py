@@ -58,7 +58,7 @@ class Quantities:
 
     @property
     def codes(self) -> Codes | None:
-        """Machine code that computes them; None where there is none, such as at an instant."""
+        """Machine code that computes the quantities, renewed with more calls; or None."""
         self._calls = calls = self._calls + 1
         if calls >= self._next:  # more calls may have earned better code
             self._codes = self._tie(max(1, self._calls // 2))
@@ -87,7 +87,7 @@ class Quantities:
         )
 
     def compute(self) -> None:
-        """Compute them by calls of Python, which say what is wrong with a state."""
+        """Compute the quantities in Python, whose errors name what is wrong with a state."""
         found = self._user(self.model, self.q, self.qd, self.targets)
         found = (mass_matrix(self.model, self.q), *found)
         for array, value in zip(self._results, found, strict=True):
@@ -96,7 +96,7 @@ class Quantities:
 
 @procedure
 def run_all(codes: Codes) -> bool:
-    """Compute all quantities: whether they are finite, and the state is one."""
+    """Compute all quantities by machine code; whether state and results are finite."""
     run(codes.inertia)
     run(codes.rest)
     return codes.inertia.status[0] + codes.rest.status[0] == 0
@@ -104,13 +104,13 @@ def run_all(codes: Codes) -> bool:
 
 @procedure
 def forget_failures(codes: Codes) -> None:
-    """Let the next call begin anew."""
+    """Reset the failure counts of tied code."""
     codes.inertia.status[0] = 0
     codes.rest.status[0] = 0
 
 
 def _kernel(contacts, rows):
-    """The compiled function of all but the inertia matrix; empty results are left out."""
+    """Kernel of all quantities except the inertia matrix, without empty results."""
 
     def whole_body(m, q, qd, targets):
         found = [bias_force(m, q, qd) - passive_force(m, q, qd)]

@@ -88,7 +88,7 @@ class StanceInstant:
 
 @procedure
 def control(codes: Codes, s: StanceInstant, p: Levels) -> int:
-    """Compute the quantities of the state, and solve for accelerations, forces and torques."""
+    """Control step: compute the state's quantities, solve for forces and torques."""
     if not run_all(codes):
         return NOT_COMPUTED
     return control_with(s, p)
@@ -96,7 +96,7 @@ def control(codes: Codes, s: StanceInstant, p: Levels) -> int:
 
 @procedure
 def control_with(s: StanceInstant, p: Levels) -> int:
-    """Control step with quantities that are known."""
+    """Control step with known quantities."""
     prepare(s, p)
     found = solve_levels(p)
     find_torques(s, p)
@@ -105,7 +105,7 @@ def control_with(s: StanceInstant, p: Levels) -> int:
 
 @procedure
 def prepare(s: StanceInstant, p: Levels) -> None:
-    """Write down the problem."""
+    """Set up the least-squares problem of a control step."""
     _make_tasks(s, p)
     _make_equations(s, p)
     _limit_joints(s, p)
@@ -114,7 +114,7 @@ def prepare(s: StanceInstant, p: Levels) -> None:
 
 @procedure
 def _make_tasks(s: StanceInstant, p: Levels) -> None:
-    """Rows of tasks, ``b = a_r + kd (v_r - v) + kp e - c``; constant ones are there already."""
+    """Task rows of a control step: ``b = a_r + kd (v_r - v) + kp e - c``."""
     nv = s.nv
     for i in range(s.tasks):
         p.b[i] = s.a_r[i]
@@ -144,7 +144,7 @@ def _make_tasks(s: StanceInstant, p: Levels) -> None:
 
 @procedure
 def _make_equations(s: StanceInstant, p: Levels) -> None:
-    """Equations of motion of what no motor drives, and of contacts that stay."""
+    """Equations of a control step: undriven dynamics and contacts at rest."""
     nv = s.nv
     wide = p.n + 1
     for i in range(s.idles):
@@ -168,7 +168,7 @@ def _make_equations(s: StanceInstant, p: Levels) -> None:
 
 @procedure
 def _limit_joints(s: StanceInstant, p: Levels) -> None:
-    """Bounds of accelerations that keep joints within limits.
+    """Bounds of accelerations that keep joints within their limits.
 
     The distance ``d`` to a limit obeys ``d̈ + 2 r ḋ + r² d >= 0``: joints that approach it no faster
     than ``r d`` never pass it. Speeds likewise: ``qdd <= r (limit - qd)``.
@@ -185,7 +185,7 @@ def _limit_joints(s: StanceInstant, p: Levels) -> None:
 
 @procedure
 def _limit_motors(s: StanceInstant, p: Levels) -> None:
-    """Bounds of torques, in terms of accelerations and forces."""
+    """Bounds of motor torques, in terms of accelerations and contact forces."""
     nv = s.nv
     for i in range(s.motors):
         k = s.motor[i]
@@ -200,7 +200,7 @@ def _limit_motors(s: StanceInstant, p: Levels) -> None:
 
 @procedure
 def find_torques(s: StanceInstant, p: Levels) -> None:
-    """Forces of the motors: inverse dynamics of the solution."""
+    """Motor torques by inverse dynamics of the solution."""
     nv = s.nv
     for i in range(nv):
         s.tau[i] = 0.0

@@ -95,11 +95,11 @@ class Contact:
 
     @property
     def key(self) -> tuple:
-        """Key of compiled code."""
+        """Key of the contact's compiled code."""
         return self.frame, tuple(map(tuple, self.points))
 
     def motion(self, m: Model, q: Any, qd: Any) -> tuple:
-        """Rows ``J`` that must not move, their velocities ``J qd`` and ``dJ/dt qd``."""
+        """Rows ``J`` that must not move, with ``J qd`` and ``dJ/dt qd``."""
         at: Any = {"frame": "aligned", "point": self.points[0]}
         J, v = jacobian(m, q, self.frame, **at), velocity(m, q, qd, self.frame, **at)
         c = bias_acceleration(m, q, qd, self.frame, kind="classical", **at)
@@ -109,16 +109,16 @@ class Contact:
         return tuple(np.concatenate([x[3:], axes @ x[:3]]) for x in (J, v, c))
 
     def _axes(self, m, q):
-        """Axes about which it cannot turn. They add no bias, since ``(ω × a) · ω = 0``."""
+        """Axes, in the base, about which the contact cannot turn."""
         return self.turns @ pose(m, q, self.frame)[:3, :3].T
 
     def arms(self, m: Model, q: Any) -> Any:
-        """Jacobians of the points, (3 k, nv)."""
+        """Jacobians of the contact points, (3 k, nv)."""
         at: Any = {"frame": "aligned"}
         return np.concatenate([jacobian(m, q, self.frame, point=p, **at)[3:] for p in self.points])
 
     def cone(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows ``lower <= G f <= upper`` for the force at one point."""
+        """Friction cone of one point as rows ``lower <= G f <= upper``."""
         n = self.normal
         a = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
         a /= np.linalg.norm(a)
@@ -190,7 +190,7 @@ class WholeBodyTask(ABC):
     def _rows(
         self, name, key, size, targets, reference, kp: Any = 0.0, kd: Any = 0.0, **more
     ) -> TaskRows:
-        """Rows of a task, with checked weight, gains and targets."""
+        """Rows of a task, with weight, gains and targets checked."""
         name = self.name or name
         weight = np.asarray(self.weight, dtype=float)
         if weight.shape not in ((), (size,)) or not np.all(weight > 0) or np.any(np.isinf(weight)):
@@ -454,5 +454,5 @@ class ForceTask(WholeBodyTask):
 
 
 def _length(s):
-    """Length of a slice."""
+    """Number of elements of a slice."""
     return s.stop - s.start

@@ -43,7 +43,7 @@ a trial, one step of the motion at the end, values of that; derivatives, which a
 
 @procedure
 def load(b: Batch, w: WorkerArrays, sample: int):
-    """Begin with a sample: its knots and arrays."""
+    """Load a sample into the worker's arrays: knots, arguments and memory."""
     k, ends, s = w.tried, b.steps + 1, sample
     copy(k.q, view(b.q, s * ends * b.nq), ends * b.nq)
     copy(k.qd, view(b.qd, s * ends * b.nv), ends * b.nv)
@@ -62,14 +62,14 @@ def load(b: Batch, w: WorkerArrays, sample: int):
 
 @procedure
 def begin(b: Batch, w: WorkerArrays):
-    """Slacks and multipliers that fit the first knots; these are the present ones now."""
+    """Initialise slacks and multipliers at the first iterate, which becomes the current one."""
     evaluate(b, w)
     begin_slacks(b, w)
 
 
 @procedure
 def begin_slacks(b: Batch, w: WorkerArrays):
-    """``begin`` where the values of the first knots are there."""
+    """Initialise slacks and multipliers at the first iterate, whose values are known."""
     k, s = w.tried, w.search.sample
     mu = w.search.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
     least = WARM if b.warm == 1 else COLD
@@ -85,7 +85,7 @@ def begin_slacks(b: Batch, w: WorkerArrays):
 
 @procedure
 def first_barrier(b: Batch, k: Knots) -> float:
-    """Barrier parameter from the cost of the first knots, and from the penalty of soft limits.
+    """Initial barrier parameter from the cost and the soft-limit penalty.
 
     With less than that penalty, violations begin near zero and allow only short steps.
     """
@@ -102,7 +102,7 @@ def first_barrier(b: Batch, k: Knots) -> float:
 
 @procedure
 def count_held(b: Batch) -> float:
-    """Number of the inequalities that hold at some knot, each counted at all of them."""
+    """Number of inequalities that apply, summed over all knots."""
     count = 0.0
     for r in lanes((b.steps + 1) * b.ni):
         count += b.mask[r]
@@ -111,7 +111,7 @@ def count_held(b: Batch) -> float:
 
 @procedure
 def begin_slack(b: Batch, w: WorkerArrays, r: int, rho: float, mu: float, least: float):
-    """Slack, violation and multiplier of an inequality at a knot."""
+    """Initial slack, violation and multiplier of an inequality at a knot."""
     k = w.tried
     c = k.c[r]
     k.s[r] = 1.0
@@ -133,7 +133,7 @@ def begin_slack(b: Batch, w: WorkerArrays, r: int, rho: float, mu: float, least:
 
 @procedure
 def complementarity_error(b: Batch, w: WorkerArrays, mu: float) -> float:
-    """Largest distance of ``s z`` and ``e w`` from ``mu``."""
+    """Largest deviation of the complementarity products ``s z`` and ``e w`` from ``mu``."""
     x, worst = w.now, 0.0
     for r in lanes((b.steps + 1) * b.ni):
         if b.mask[r] != 0.0:
@@ -145,7 +145,7 @@ def complementarity_error(b: Batch, w: WorkerArrays, mu: float) -> float:
 
 @procedure
 def find_gap(b: Batch, w: WorkerArrays) -> float:
-    """The largest gap."""
+    """Largest dynamics gap between knots."""
     gap = 0.0
     for i in lanes(b.steps * b.n):
         gap = max(gap, abs(w.now.gap[i]))
@@ -154,7 +154,7 @@ def find_gap(b: Batch, w: WorkerArrays) -> float:
 
 @procedure
 def find_violation(b: Batch, w: WorkerArrays) -> float:
-    """The largest violation of a limit or constraint."""
+    """Largest violation of a limit or constraint."""
     beyond = 0.0
     for r in lanes((b.steps + 1) * b.ni):
         if b.mask[r] != 0.0:
@@ -166,7 +166,7 @@ def find_violation(b: Batch, w: WorkerArrays) -> float:
 
 @procedure
 def find_error(b: Batch, w: WorkerArrays) -> float:
-    """Largest error of constraints and of derivatives of the Lagrangian."""
+    """Largest error of constraints and of the Lagrangian's gradient."""
     x, s, gap = w.now, w.search.sample, find_gap(b, w)
     dual = find_costates(b, w)
     b.gap[s] = gap
@@ -182,7 +182,7 @@ def find_error(b: Batch, w: WorkerArrays) -> float:
 
 @procedure
 def lower_barrier(b: Batch, w: WorkerArrays, error: float):
-    """Lower the barrier parameter near the solution for it."""
+    """Reduce the barrier parameter once its subproblem is nearly solved."""
     least = b.tolerance / NEAR
     if b.ni == 0:
         return
@@ -202,7 +202,7 @@ def lower_barrier(b: Batch, w: WorkerArrays, error: float):
 
 @procedure
 def examine(b: Batch, w: WorkerArrays):
-    """Whether derivatives are needed, or the sample is done as it is."""
+    """Decide whether derivatives are needed, or the sample ends as it is."""
     s = w.search.sample
     ends = w.search.count >= b.most or w.search.halted == 1
     w.search.wanted = DERIVE
@@ -213,7 +213,7 @@ def examine(b: Batch, w: WorkerArrays):
 
 @procedure
 def measure(b: Batch, w: WorkerArrays):
-    """Errors; the sample is done where these are small, or it may not go on."""
+    """Compute errors; finish the sample if they are small or iterations are used up."""
     ends = w.search.count >= b.most or w.search.halted == 1
     error = find_error(b, w)
     if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
@@ -228,7 +228,7 @@ def measure(b: Batch, w: WorkerArrays):
 
 @procedure
 def derive_and_measure(b: Batch, w: WorkerArrays):
-    """Derivatives and errors, or the motion at the end."""
+    """Compute derivatives and errors, or begin the final rollout."""
     examine(b, w)
     if w.search.wanted == DERIVE:
         derive(b, w)
@@ -239,7 +239,7 @@ def derive_and_measure(b: Batch, w: WorkerArrays):
 
 @procedure
 def set_out(b: Batch, w: WorkerArrays):
-    """A direction, and the first trial along it."""
+    """Compute a search direction and the first trial along it."""
     if b.exact == 1:
         find_curves(b, w)
     find_direction(b, w)
@@ -252,7 +252,7 @@ def set_out(b: Batch, w: WorkerArrays):
 
 @procedure
 def choose_way(b: Batch, w: WorkerArrays):
-    """Trials come next, unless there is no direction."""
+    """Begin the line search, or end the iteration if no direction was found."""
     begin_search(b, w)
     w.search.wanted = TRIAL
     w.search.fresh = 0
@@ -263,7 +263,7 @@ def choose_way(b: Batch, w: WorkerArrays):
 
 @procedure
 def propose(b: Batch, w: WorkerArrays):
-    """The knots of a trial."""
+    """Compute the knots of a line-search trial, by rollout if there are contacts."""
     if b.touching == 1:
         roll(b, w)
     else:
@@ -272,7 +272,7 @@ def propose(b: Batch, w: WorkerArrays):
 
 @procedure
 def try_again(b: Batch, w: WorkerArrays):
-    """Values of a trial; take it, or propose a shorter one."""
+    """Evaluate a trial; accept it, or compute a shorter one."""
     evaluate(b, w)
     judge(b, w)
     if w.search.wanted == TRIAL:
@@ -283,7 +283,7 @@ def try_again(b: Batch, w: WorkerArrays):
 
 @procedure
 def judge(b: Batch, w: WorkerArrays):
-    """Take a trial whose values are there, or want a shorter one."""
+    """Accept an evaluated line-search trial, or request a shorter one."""
     if not judge_trial(b, w) and w.search.trials < TRIALS:
         return
     if w.search.accepted == 1:
@@ -294,7 +294,7 @@ def judge(b: Batch, w: WorkerArrays):
 
 @procedure
 def end_iteration(b: Batch, w: WorkerArrays):
-    """Count, and go on with derivatives unless the sample is given up."""
+    """Count the iteration; request new derivatives unless the sample is given up."""
     s = w.search.sample
     w.search.count += 1
     b.count[s] = w.search.count
@@ -308,7 +308,7 @@ def end_iteration(b: Batch, w: WorkerArrays):
 
 @procedure
 def begin_end(b: Batch, w: WorkerArrays):
-    """Begin the rollout of the motion that is returned, with feedback, at its first step."""
+    """Begin the final rollout with feedback, at its first step."""
     w.search.at = 0
     begin_motion(b, w)
     prepare_step(b, w)
@@ -316,7 +316,7 @@ def begin_end(b: Batch, w: WorkerArrays):
 
 @procedure
 def prepare_step(b: Batch, w: WorkerArrays):
-    """Controls of a step of the motion at the end, corrected by the feedback."""
+    """Compute the controls of one step of the final rollout, with feedback."""
     if b.flat == 0:
         call(w.deviate, w.search.at, 1)
     begin_last_step(b, w, w.search.at, w.search.at + 1)
@@ -324,7 +324,7 @@ def prepare_step(b: Batch, w: WorkerArrays):
 
 @procedure
 def begin_last_step(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Controls of a step of the motion at the end, whose turning deviation is there."""
+    """Controls of a step of the final rollout, given the deviation on the manifold."""
     deviate(b, w, first)
     feed_back(b, w, first, w.kept, 0.0, 0.0)
     begin_steps(b, w, first, end)
@@ -338,13 +338,13 @@ def begin_last_step(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def end_last_step(b: Batch, w: WorkerArrays, first: int, end: int):
-    """The next knot of the motion at the end."""
+    """Set the next knot of the final rollout."""
     end_step(b, w, first, 0.0)
 
 
 @procedure
 def finish_step(b: Batch, w: WorkerArrays):
-    """Go on with the next step of that motion, or with its values."""
+    """End a step of the final rollout, and begin the next step, or the evaluation."""
     end_step(b, w, w.search.at, 0.0)
     w.search.at += 1
     if w.search.at < b.steps:
@@ -355,14 +355,14 @@ def finish_step(b: Batch, w: WorkerArrays):
 
 @procedure
 def end_motion(b: Batch, w: WorkerArrays):
-    """The values of that motion come next."""
+    """Request the evaluation of the final rollout."""
     copy(w.tried.start, w.now.start, b.steps * b.memory)
     w.search.wanted = END
 
 
 @procedure
 def finish(b: Batch, w: WorkerArrays):
-    """Results of a sample, whose values are there."""
+    """Store the results of a sample that has been evaluated."""
     k, s, ends = w.tried, w.search.sample, b.steps + 1
     copy(k.s, w.now.s, ends * b.ni)
     copy(k.e, w.now.e, ends * b.ni)
@@ -391,7 +391,7 @@ def finish(b: Batch, w: WorkerArrays):
 
 @procedure
 def keep(b: Batch, w: WorkerArrays, s: int):
-    """Have the motion, its feedback and its multipliers among those of all samples."""
+    """Store motion, feedback gains and multipliers of a sample in the batch."""
     k, ends = w.tried, b.steps + 1
     copy(view(b.q, s * ends * b.nq), k.q, ends * b.nq)
     copy(view(b.qd, s * ends * b.nv), k.qd, ends * b.nv)
@@ -410,7 +410,7 @@ def keep(b: Batch, w: WorkerArrays, s: int):
 
 @procedure
 def take_wanted_steps(b: Batch, w: WorkerArrays):
-    """Ends of the steps that the next stage needs, where they were not taken on the way."""
+    """Take the integration steps that the next stage needs, if not taken yet."""
     if w.search.wanted == STEP:
         take_steps(b, w, w.search.at, 1)
         return
@@ -425,7 +425,7 @@ def take_wanted_steps(b: Batch, w: WorkerArrays):
 
 @procedure
 def go_on(b: Batch, w: WorkerArrays):
-    """One stage: from what came next to what comes then."""
+    """Run one stage of a sample's iteration, as requested by the stage before."""
     if b.outside == 0:
         take_wanted_steps(b, w)
     if w.search.wanted == BEGIN:
@@ -445,7 +445,7 @@ def go_on(b: Batch, w: WorkerArrays):
 
 @procedure
 def advance(b: Batch, w: WorkerArrays, end: int, iterations: int) -> int:
-    """Solve samples up to ``end - 1``, with ``iterations`` at most; the sample that comes next."""
+    """Iterate samples up to ``end - 1``, with a budget of iterations; the next sample."""
     w.search.left = iterations
     if w.search.wanted == NOTHING and w.search.at_sample < end:
         load(b, w, w.search.at_sample)

@@ -31,7 +31,7 @@ class InnerLoop:
 
 @procedure(inline=False)
 def call(loop: InnerLoop, first: int, count: int):
-    """Call a kernel for ``count`` knots from ``first`` on, which the lanes of a team share."""
+    """Call a tied kernel for ``count`` knots from ``first`` on."""
     for i in range(loop.arrays):
         loop.frame[i] += first * loop.steps[i]
     loop.count[0] = count
@@ -42,12 +42,12 @@ def call(loop: InnerLoop, first: int, count: int):
 
 
 def no_loop() -> InnerLoop:
-    """Code that is never called."""
+    """Tied kernel that is never called, as a placeholder."""
     return InnerLoop(code=0, alone=0, arrays=0)
 
 
 def tie(kernel: Any, arrays: Any, samples: int) -> InnerLoop:
-    """The code of a kernel for batches, tied to arrays.
+    """Machine code of a kernel tied to arrays with one axis for knots.
 
     Args:
         kernel: with machine code.
@@ -75,7 +75,7 @@ def tie(kernel: Any, arrays: Any, samples: int) -> InnerLoop:
 
 
 def renew(loop: Any, samples: int) -> None:
-    """Let a loop call the code that its kernel has now."""
+    """Replace a tied kernel's machine code by the kernel's current code."""
     variant = loop.kernel.code_variant("float64", wide=True, samples=samples)
     if variant is loop.variant:
         return

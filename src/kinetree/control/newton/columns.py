@@ -29,7 +29,7 @@ MOST = 31
 
 @procedure(inline=True)
 def fill_column(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
-    """Column ``j`` of the matrix of a knot; column ``n`` is the right-hand side."""
+    """Column ``j`` of the contact system of a knot, by a lane; ``n``: the right-hand side."""
     nv, live = b.nv, s.live[k]
     J = view(s.J, k * c.rows * nv)
     if j < nv:
@@ -51,7 +51,7 @@ def fill_column(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float
 
 @procedure
 def solve_knot(b: Batch, c: ContactTables, s: Stance, k: int) -> bool:
-    """Let the right-hand side be the solution, with forces of contacts; False if there is none."""
+    """Solve the contact system of a knot: accelerations and forces; False if singular."""
     nv, n = b.nv, b.nv + c.rows
     x = local("float", 32)
     for j in lanes(n + 1):
@@ -69,7 +69,7 @@ def solve_knot(b: Batch, c: ContactTables, s: Stance, k: int) -> bool:
 
 @procedure
 def stop_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """``stop_landing``, by columns."""
+    """Impacts at touch-down of several knots, a column per lane; like ``stop_landing``."""
     c, s, nv = b.contacts, w.stance, b.nv
     for k in range(first, end):
         if count_landings(c, k) > 0:
@@ -91,7 +91,7 @@ def stop_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def take_steps_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """``take_steps_of_contacts``, by columns."""
+    """Contact steps of several knots, a column per lane; like ``take_steps_of_contacts``."""
     c, s, nv = b.contacts, w.stance, b.nv
     force = w.tried.total if s.tried.forced == 1 else w.tried.held
     for k in range(first, end):
@@ -112,7 +112,7 @@ def take_steps_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def factor_knot(b: Batch, c: ContactTables, s: Stance, k: int):
-    """Factors of the matrix of a knot."""
+    """Factorise the contact system of a knot by columns."""
     n = b.nv + c.rows
     x = local("float", 32)
     for j in lanes(n):
@@ -122,7 +122,7 @@ def factor_knot(b: Batch, c: ContactTables, s: Stance, k: int):
 
 @procedure
 def impacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """``slopes_of_impacts``, by columns."""
+    """Derivatives of touch-down impacts by columns; like ``slopes_of_impacts``."""
     c, s, nv = b.contacts, w.stance, b.nv
     n = nv + c.rows
     x = local("float", 32)
@@ -152,7 +152,7 @@ def impacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure(inline=True)
 def fill_slopes(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
-    """Derivatives of what is on the right of the system of a step, by variable ``j``."""
+    """Right-hand side of the derivatives of a contact step by variable ``j``."""
     nv, m, live = b.nv, b.m, s.live[k]
     for i in unroll(nv):
         x[i] = 0.0
@@ -184,7 +184,7 @@ def fill_slopes(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float
 
 @procedure
 def slopes_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """``slopes_of_steps``, by columns."""
+    """Derivatives of contact steps by columns; like ``slopes_of_steps``."""
     c, s, nv, size = b.contacts, w.stance, b.nv, b.size
     n = nv + c.rows
     x = local("float", 32)

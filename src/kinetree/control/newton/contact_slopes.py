@@ -29,7 +29,7 @@ SMALL = 1e-18  # terms of series that no longer count
 
 @procedure
 def contact_slopes(b: Batch, w: WorkerArrays):
-    """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
+    """Derivatives of all contact steps and friction cones at the current knots."""
     x = w.stance.now
     call(x.slopes, 0, b.steps)
     if x.forced == 1:
@@ -61,7 +61,7 @@ def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of the impacts at the beginnings of steps."""
+    """Derivatives of the touch-down impacts at the beginnings of steps."""
     for k in range(first, end):
         if count_landings(b.contacts, k) > 0:
             impact_slopes(b, w, k)
@@ -88,14 +88,14 @@ def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def slopes_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of steps and of their cones, from those of their contacts."""
+    """Derivatives of several contact steps and cones, from those of their contacts."""
     for k in range(first, end):
         slopes_of_step(b, w, k)
 
 
 @procedure
 def gather_impacts(b: Batch, w: WorkerArrays) -> int:
-    """Where derivatives of inertia times jumps of velocities, and of weight, are needed; how many.
+    """Gather positions and velocity jumps at impacts for batched derivatives; their number.
 
     By positions, at the steps with impacts, one after the other.
     """
@@ -114,7 +114,7 @@ def gather_impacts(b: Batch, w: WorkerArrays) -> int:
 
 @procedure
 def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
-    """Derivatives of one step and of its cones, from those of its contacts."""
+    """Derivatives of one contact step and its cones, from those of its contacts."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     live, hits = s.live[k], count_landings(c, k)
     third = pad(nv) + pad(live)
@@ -138,7 +138,7 @@ def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
 
 @procedure
 def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
-    """Derivatives of joint and contact forces without what inverse dynamics need."""
+    """Derivatives of joint and contact forces, but for inverse dynamics, as right-hand side."""
     nv, m, size = b.nv, b.m, b.size
     right = view(s.P, first)
     if s.now.forced == 1:
@@ -158,7 +158,7 @@ def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
 
 @procedure
 def contact_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
-    """Derivatives of the accelerations of contact ``i`` at given ``qdd``, with damping."""
+    """Derivatives of the acceleration of contact ``i`` at fixed ``qdd``, with damping."""
     nv, at = b.nv, k * c.rows + count_rows(c, k, i)
     for j in range(c.size[i] * nv):
         s.A_q[at * nv + j] = s.A_v[at * nv + j] = 0.0
@@ -169,7 +169,7 @@ def contact_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
 
 @procedure
 def columns_of_variable(b: Batch, c: ContactTables, s: Stance, k: int, i: int, e: int, at: int):
-    """One column of these derivatives."""
+    """Derivative of a contact's acceleration by one velocity variable."""
     nv, d, body, damping = b.nv, c.path[e], c.body[i], c.damping[i]
     arm = view(s.R, 6, 3)
     S = view(s.S, (k * nv + d) * 6)
@@ -215,7 +215,7 @@ def columns_of_variable(b: Batch, c: ContactTables, s: Stance, k: int, i: int, e
 
 @procedure
 def force_rows(b: Batch, c: ContactTables, s: Stance, k: int, forces: "float[:]"):
-    """Derivatives of the joint forces of contact forces that are held along the base, in ``D``.
+    """Derivatives of the joint forces due to constant contact forces, in ``D``, (nv, nv).
 
     A variable moves a contact by its way, and turns it. Of two variables on the path to a contact,
     that nearer to the base moves the axis of the other.
@@ -257,7 +257,7 @@ def force_rows(b: Batch, c: ContactTables, s: Stance, k: int, forces: "float[:]"
 
 @procedure
 def impact_slopes(b: Batch, w: WorkerArrays, k: int):
-    """Derivatives of velocities after impacts by positions and velocities before, in ``B``."""
+    """Derivatives of post-impact velocities by the state before, in ``B``, (nv, 2 nv)."""
     s, c, nv = w.stance, b.contacts, b.nv
     I_q = view(s.I_q, s.hit[k] * nv * nv)
     G_q = view(I_q, nv * nv)
@@ -280,7 +280,7 @@ def impact_slopes(b: Batch, w: WorkerArrays, k: int):
 
 @procedure
 def speed_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
-    """Derivatives of the velocity of contact ``i`` by positions, in ``A_q``."""
+    """Derivatives of contact ``i``'s velocity by positions, in ``A_q``."""
     nv, at = b.nv, k * c.rows + count_rows(c, k, i)
     for j in range(c.size[i] * nv):
         s.A_q[at * nv + j] = 0.0
@@ -305,7 +305,7 @@ def speed_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
 
 @procedure
 def chain_impact(b: Batch, s: Stance, k: int, X: "float[:]", wide: int, rows: int):
-    """Derivatives by the state before an impact, from those by the state after it."""
+    """Chain derivatives by the post-impact state to those by the state before the impact."""
     nv, m = b.nv, b.m
     for i in lanes(rows):
         row = view(X, i * wide + m)
@@ -322,7 +322,7 @@ def chain_impact(b: Batch, s: Stance, k: int, X: "float[:]", wide: int, rows: in
 
 @procedure
 def fill_step(b: Batch, w: WorkerArrays, k: int, live: int, hits: int):
-    """Derivatives of velocities after a step, from those of accelerations."""
+    """Derivatives of the velocities after a step, from those of accelerations."""
     s, nv, m, n, size, h = w.stance, b.nv, b.m, b.n, b.size, b.h
     third = pad(nv) + pad(live)
     wide = third + pad(size)
@@ -340,7 +340,7 @@ def fill_step(b: Batch, w: WorkerArrays, k: int, live: int, hits: int):
 
 @procedure
 def turning(s: Stance, v: "float[:]", h: float, n: int, turned: "float[:]", spun: "float[:]"):
-    """``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of the motion of a step, by their series.
+    """Matrices ``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of a joint's motion in a step.
 
     Their terms are ``[A 0; B A]``, as ``-ad`` is; a ball joint has ``A`` alone.
     """
@@ -376,7 +376,7 @@ def turning(s: Stance, v: "float[:]", h: float, n: int, turned: "float[:]", spun
 
 @procedure(inline=True)
 def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float[:]"):
-    """Add a part of ``[A 0; B A]``, or of ``A`` where ``n`` is 3."""
+    """Add a multiple of ``[A 0; B A]``, or of ``A`` where ``n`` is 3."""
     for i in range(3):
         row = view(to, i * n, 3)
         row += part * A[i]
@@ -389,7 +389,7 @@ def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float
 
 @procedure
 def cone_rows(b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, bench: "float[:]"):
-    """Derivatives of the cones of a step, from those of contact forces, with room for a point."""
+    """Derivatives of friction cones of a step, from those of contact forces."""
     c, size = b.contacts, b.size
     at = 0
     for i in range(c.count):
@@ -427,7 +427,7 @@ def point_slopes(
     wide: int,
     bench: "float[:]",
 ):
-    """Derivatives of the force at a point by all variables of a knot, in ``bench``, (3, size)."""
+    """Derivatives of the force at a contact point by all variables of a knot, (3, size)."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     y = view(s.R, 9, 3)
     find_point_force(c, s, k, i, p, y)
@@ -456,7 +456,7 @@ def point_slopes(
 
 @procedure
 def feet_slopes(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of the cost of the places of contacts, added to those of other costs."""
+    """Derivatives of the foot-placement cost, added to those of other costs."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     arm = view(s.R, 6, 3)
     way = view(s.R, 9, 3)

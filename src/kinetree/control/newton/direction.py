@@ -15,7 +15,7 @@ PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are
 
 @procedure
 def add_inequalities(b: Batch, w: WorkerArrays, weights: "float[:]", first: int, end: int):
-    """Add the gradient of the inequalities of knots times weights to ``gradient``."""
+    """Add inequality gradients times ``weights`` to the gradients of knots."""
     if b.nb > 0:
         for e in lanes(end - first):
             g = view(w.gradient, (first + e) * b.size)
@@ -31,14 +31,14 @@ def add_inequalities(b: Batch, w: WorkerArrays, weights: "float[:]", first: int,
 
 @procedure
 def begin_gradient(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Let ``gradient`` be that of the cost, at knots."""
+    """Initialise the gradients of knots with those of the cost."""
     at = first * b.size
     copy(view(w.gradient, at), view(w.g, at), (end - first) * b.size)
 
 
 @procedure
 def add_final(b: Batch, w: WorkerArrays, scale: float):
-    """Add the gradient of final constraints times multipliers, and ``scale`` times themselves."""
+    """Add final-constraint gradients times multipliers, and ``scale`` times their values."""
     g = view(w.gradient, b.steps * b.size)
     for c in lanes(b.size):
         for j in range(b.ne):
@@ -47,7 +47,7 @@ def add_final(b: Batch, w: WorkerArrays, scale: float):
 
 @procedure
 def find_costates(b: Batch, w: WorkerArrays) -> float:
-    """Gradients of the Lagrangian by controls in ``gradient``, and costates; largest relative one.
+    """Gradient of the Lagrangian by controls, and costates; returns its largest relative entry.
 
     Relative to the largest force of the costates, at least 1. Costates are those of motions with
     the feedback of the last iteration: without it, those of motions that fall over grow so much
@@ -83,7 +83,7 @@ def find_costates(b: Batch, w: WorkerArrays) -> float:
 
 @procedure
 def pull_positions(x: Horizon, k: int, p: "float[:]", pull: "float[:]", g: "float[:]"):
-    """Costates of velocities after a step with those of positions, and what positions before get.
+    """Costate terms of a step: velocities' with positions' after it, and positions' before it.
 
     The former in ``pull``, the latter added to ``g``.
     """
@@ -95,13 +95,13 @@ def pull_positions(x: Horizon, k: int, p: "float[:]", pull: "float[:]", g: "floa
 
 @procedure
 def larger(x: float, y: float) -> float:
-    """The larger of two numbers; infinite if the second is none."""
+    """Larger of two numbers; infinite if the second is NaN."""
     return y if y > x else (x if y <= x else math.inf)
 
 
 @procedure
 def eliminate_slacks(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
+    """Eliminate slacks of inequalities: weights of their squares, multipliers, gradients."""
     x, mu = w.now, w.search.mu
     begin_gradient(b, w, first, end)
     for e in lanes((end - first) * b.ni):
@@ -122,7 +122,7 @@ def eliminate_slacks(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def mix(b: Batch, w: WorkerArrays, share: float, first: int, end: int):
-    """A share of second derivatives of steps, the rest by Gauss and Newton, in ``mixed``."""
+    """Interpolate between Gauss-Newton and exact second derivatives, in ``mixed``."""
     for e in lanes((end - first) * b.size * b.size):
         r = first * b.size * b.size + e
         w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r])
@@ -130,7 +130,7 @@ def mix(b: Batch, w: WorkerArrays, share: float, first: int, end: int):
 
 @procedure
 def prepare_knots(b: Batch, w: WorkerArrays, first: int, end: int):
-    """The linear-quadratic problem of knots, with second derivatives of steps where they are."""
+    """Linear-quadratic subproblem of some knots, with exact second derivatives if computed."""
     eliminate_slacks(b, w, first, end)
     if b.exact == 1:
         mix(b, w, 1.0, first, end)
@@ -139,7 +139,7 @@ def prepare_knots(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def fill_squares(b: Batch, w: WorkerArrays, first: int, end: int):
-    """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
+    """Upper triangles and gradients of the linear-quadratic subproblem's matrices."""
     size, wide = b.size, w.horizon.wide
     all_of_them = w.mixed if b.exact == 1 else w.H
     for k in range(first, end):
@@ -163,7 +163,7 @@ def fill_squares(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def add_path(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
-    """Add the squares of the path constraints of a knot with their weights."""
+    """Add squares of a knot's path-constraint gradients with their weights."""
     size, wide, count = b.size, w.horizon.wide, 0
     rows = view(w.acting, 0)
     scaled = view(w.acting, b.nc * wide)
@@ -184,7 +184,7 @@ def add_path(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
 
 @procedure
 def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float):
-    """Add ``weight a a'``, a being mostly zero."""
+    """Add ``weight a aᵀ`` to a matrix, for a sparse vector ``a``."""
     for i in lanes(size):
         x = weight * a[i]
         if x != 0.0:
@@ -194,7 +194,7 @@ def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float
 
 @procedure
 def find_knot_steps(b: Batch, w: WorkerArrays):
-    """Steps of knots with feedback, or none where no matrices were positive: then it has failed.
+    """Solve the subproblem for knot steps and gains; sets ``failed`` if it is not convex.
 
     Second derivatives of steps are used as far as they leave the problem convex.
     """
@@ -233,7 +233,7 @@ def keep_knot_steps(b: Batch, w: WorkerArrays, failed: int):
 
 @procedure
 def find_direction(b: Batch, w: WorkerArrays):
-    """Steps of all variables, and how far slacks and multipliers may go along theirs."""
+    """Newton direction of all variables, and largest steps of slacks and multipliers."""
     prepare_knots(b, w, 0, b.steps + 1)
     find_knot_steps(b, w)
     follow_knots(b, w, 0, b.steps + 1)
@@ -241,7 +241,7 @@ def find_direction(b: Batch, w: WorkerArrays):
 
 @procedure
 def follow_knots(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Steps of the slacks and multipliers of knots, and second derivatives of costs along steps."""
+    """Steps of slacks and multipliers of some knots, and cost curvature along the step."""
     H = w.mixed if b.exact == 1 else w.H
     for e, j in lanes(end - first, b.ni):
         find_slack_step(b, w, first + e, j)
@@ -260,7 +260,7 @@ def follow_knots(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_slack_step(b: Batch, w: WorkerArrays, k: int, j: int):
-    """Steps of the slack, the violation and the multiplier of an inequality at a knot."""
+    """Steps of an inequality's slack, violation and multiplier at a knot."""
     x, r = w.now, k * b.ni + j
     if b.mask[r] == 0.0:
         w.dlam[r] = w.ds[r] = w.de[r] = 0.0
@@ -286,5 +286,5 @@ def find_slack_step(b: Batch, w: WorkerArrays, k: int, j: int):
 
 @procedure
 def farthest(x: float, dx: float, keep: float) -> float:
-    """Largest part of a step, at most 1, that leaves a number ``1 - keep`` of itself."""
+    """Largest part, at most 1, of a step that keeps a number above ``1 - keep`` of itself."""
     return min(1.0, -keep * x / dx) if dx < 0.0 else 1.0

@@ -26,7 +26,7 @@ from kinetree.model.memo import remember
 
 
 def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) -> Batch:
-    """Sizes, limits and results of the first samples of a problem, without variables."""
+    """Batch record of a problem's first samples: sizes, limits and result arrays."""
     f, bounds, S = shooting, problem.bounds, samples
     model, T, m, n = f.model, f.steps, f.m, f.n
     nc, ne = _count(f.values_kernel()), _count(f.final_values_kernel())
@@ -89,7 +89,7 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) 
 
 
 def renew_schedule(b: Batch, shooting: Shooting) -> None:
-    """Let a batch have the schedule of its problem from when that begins now."""
+    """Update a batch's contact schedule after its start time has changed."""
     if shooting.schedule is None:
         return
     put_timetable(b.contacts, shooting)
@@ -100,29 +100,32 @@ def renew_schedule(b: Batch, shooting: Shooting) -> None:
 
 
 def _numbers(x):
+    """Flat contiguous float64 copy or view of an array."""
     return np.ascontiguousarray(x, np.float64).reshape(-1)
 
 
 def _whole(x):
+    """Flat contiguous int64 copy or view of an array."""
     return np.ascontiguousarray(x, np.int64).reshape(-1)
 
 
 def _count(kernel) -> int:
-    """Number of the constraints of a kernel."""
+    """Number of constraints that a kernel computes."""
     return kernel.outputs[1].shape[0] if kernel is not None and len(kernel.outputs) > 1 else 0
 
 
 def _given_arrays(shooting):
-    """Arrays that kernels take besides what is held."""
+    """Arrays that step kernels take besides the held controls."""
     return [g for g in shooting.run.arrays.given if g.kind != shooting.held]
 
 
 def _size(g) -> int:
+    """Number of scalars of an argument for one step."""
     return int(np.prod(g.shape, dtype=int))
 
 
 def given_rows(shooting: Shooting) -> np.ndarray:
-    """Numbers that kernels take besides what is held, a row for each sample."""
+    """Arguments of step kernels besides controls, one row per sample."""
     S, T = shooting.samples, shooting.steps
     rows = [
         np.moveaxis(g.array[:T], 0, 1).reshape(S, -1) if g.timed else g.array.reshape(S, -1)
@@ -132,7 +135,7 @@ def given_rows(shooting: Shooting) -> np.ndarray:
 
 
 def knots_of(b: Batch) -> Knots:
-    """Arrays for the knots of a sample."""
+    """Zero arrays for the knots of a sample, as a record."""
     T, E = b.steps, b.steps + 1
     sizes = [
         (E * b.nq, "q"),
@@ -154,12 +157,12 @@ def knots_of(b: Batch) -> Knots:
 
 
 def zeros(sizes) -> dict[str, Any]:
-    """Arrays of zeros by name, from pairs of a size and names."""
+    """Dict of zero arrays, from pairs of a size and names."""
     return {name: np.zeros(size) for size, names in sizes for name in names.split()}
 
 
 def parts(x, sizes) -> dict[str, Any]:
-    """Parts of an array, one after the other, by name."""
+    """Dict of consecutive parts of an array, by name and size."""
     ends = np.cumsum([*sizes.values()])
     return {name: x[end - sizes[name] : end] for name, end in zip(sizes, ends, strict=True)}
 
@@ -169,7 +172,7 @@ IDLE = 4  # workers that are kept of one kind
 
 @contextmanager
 def worker(shooting: Shooting, b: Batch) -> Iterator[WorkerArrays]:
-    """A worker, which may have solved other problems of the same structure before."""
+    """Worker for a problem, reused from earlier problems of the same structure."""
     if shooting.idle is None:
         shooting.idle = _idle_workers(shooting, b)
     idle = shooting.idle
@@ -186,7 +189,7 @@ def worker(shooting: Shooting, b: Batch) -> Iterator[WorkerArrays]:
 
 
 def _idle_workers(f, b):
-    """Workers of problems of the same structure that have nothing to do."""
+    """Idle workers of problems with the same structure."""
     given = tuple((g.kind, g.shape, g.timed) for g in f.run.arrays.given)
     stances = () if f.schedule is None else f.schedule.key
     sizes = b.steps, b.h, f.run.t0, b.nb, b.exact, b.outside, f.simple, stances
@@ -194,7 +197,7 @@ def _idle_workers(f, b):
 
 
 def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
-    """A worker: its arrays, and kernels tied to them."""
+    """New worker: its arrays, and kernels tied to them."""
     T, E, m, n, nv, size = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size
     slope = b.h if shooting.simple or b.contacts.count else 0.0
     exact, simple = b.exact * E * size * size, shooting.simple * T * nv
@@ -286,7 +289,7 @@ class Tying:
         self.loops: list[InnerLoop] = []
 
     def steps(self, k: Knots) -> Steps:
-        """Kernels of the knots that are tried."""
+        """Tied step kernels of the trial knots ``k``."""
         f, b, T, given = self.shooting, self.b, self.b.steps, self.given_inputs(k)
         state = self.state(k)
         values, final = f.values_kernel(), f.final_values_kernel()
@@ -314,7 +317,7 @@ class Tying:
         return Steps(**found)
 
     def step(self, k, state, given):
-        """A step, with what contact needs."""
+        """Tied kernel of an integration step, with contact memory."""
         kernel, one = self.shooting.step_kernel(), np.array(1.0)
         memory = [self.rows(k.start)] if self.b.memory else []
         after = [self.rows(k.after)] if self.b.memory else []
@@ -324,7 +327,7 @@ class Tying:
         return self.tie(kernel, *begin, *ends)
 
     def slopes(self, k: Knots) -> Slopes:
-        """Kernels of derivatives at the present knots."""
+        """Tied kernels of derivatives at the current knots ``k``."""
         f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
         state, given = self.state(k), self.given_inputs(k)
         knots, ending = f.knots_kernel(), f.final_values_kernel() is not None
@@ -360,7 +363,7 @@ class Tying:
         return Slopes(**found)
 
     def other_curve(self, found, name, missing, count):
-        """Place for second derivatives of costs that are no half squares, where there are any."""
+        """Array for second derivatives of costs that are not half squares, in a list; or empty."""
         if not missing:
             return []
         found["curved" if name == "curve" else "end_curved"] = 1
@@ -369,7 +372,7 @@ class Tying:
         return [self.arrays[name].reshape(count, self.b.size, self.b.size)]
 
     def by_rows(self, k, state, given):
-        """Gradients of next states, one row after the other."""
+        """Tied kernel of the step's gradients, row by row."""
         b, T = self.b, self.b.steps
         memories = [self.rows(k.start), self.rows(k.after)] if b.memory else []
         weights = self.arrays["weights"][: T * (b.nq + b.nv)].reshape(T, -1)
@@ -377,7 +380,7 @@ class Tying:
         return self.tie(self.shooting.rows_kernel(), *state, *memories, *given, weights, row)
 
     def curvature(self, found, k, state, given):
-        """Second derivatives of the Lagrangian, where they are used."""
+        """Tied kernels of the Lagrangian's second derivatives, if they are used."""
         f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
         after = self.rows(k.q_after), self.rows(k.v_after)
         if not b.flat and not b.outside and (b.exact or f.by_rows):
@@ -400,7 +403,7 @@ class Tying:
             found["end_curve"] = self.tie(kernel, *self.end(k), y, exact[T])
 
     def on_manifold(self, now: Knots, tried: Knots) -> dict[str, InnerLoop]:
-        """Moves along the manifold, and differences, between the present knots and a trial."""
+        """Tied kernels of moves and differences on the manifold, between knots and a trial."""
         if self.b.flat:
             return dict.fromkeys(("move", "deviate", "shift"), no_loop())
         b, a, model, E = self.b, self.arrays, self.shooting.model, self.b.steps + 1
@@ -416,21 +419,21 @@ class Tying:
     # --- arguments ---------------------------------------------------------------------------
 
     def tie(self, kernel, *arrays) -> InnerLoop:
-        """Tie the code of a kernel to arrays."""
+        """Tie a kernel's machine code to arrays."""
         self.loops.append(tie(kernel, arrays, self.samples))
         return self.loops[-1]
 
     def rows(self, x):
-        """Numbers of steps, one row for each."""
+        """Numbers of steps as an array with one row per step."""
         return x.reshape(self.b.steps, -1)
 
     def state(self, k: Knots):
-        """Time, step and state of every knot but the last."""
+        """Arrays of time, step length and state at every knot but the last."""
         T = self.b.steps
         return self.times[:T], self.h, k.q.reshape(T + 1, -1)[:T], k.qd.reshape(T + 1, -1)[:T]
 
     def given_inputs(self, k: Knots):
-        """Arrays given to kernels of steps, in their order."""
+        """Argument arrays of step kernels, in their order."""
         found, at = [], 0
         for g in self.shooting.run.arrays.given:
             if g.kind == self.shooting.held:
@@ -443,7 +446,7 @@ class Tying:
         return found
 
     def end(self, k: Knots):
-        """Arguments of kernels of the final state; its controls are those of the last step."""
+        """Arguments of final-state kernels; controls are those of the last step."""
         T, given = self.b.steps, self.shooting.run.arrays.given
         q, qd = k.q.reshape(T + 1, -1)[T], k.qd.reshape(T + 1, -1)[T]
         steps = [g.timed or g.kind == self.shooting.held for g in given]

@@ -23,7 +23,7 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 @procedure
 def limit_step(b: Batch, w: WorkerArrays):
-    """How far slacks and multipliers may go: the least of what each of them allows."""
+    """Largest steps of slacks and multipliers that keep all of them positive."""
     primal, dual = 1.0, 1.0
     for r in lanes((b.steps + 1) * b.ni):
         primal = min(primal, w.reach[r])
@@ -33,7 +33,7 @@ def limit_step(b: Batch, w: WorkerArrays):
 
 @procedure
 def find_slope(b: Batch, w: WorkerArrays) -> float:
-    """Slope of the merit function without penalty; raises the penalty as needed."""
+    """Directional derivative of the merit function; raises its penalty as needed."""
     x, mu = w.now, w.search.mu
     slope, curve = 0.0, 0.0
     for i in lanes((b.steps + 1) * b.size):
@@ -58,7 +58,7 @@ def find_slope(b: Batch, w: WorkerArrays) -> float:
 
 @procedure
 def begin_search(b: Batch, w: WorkerArrays):
-    """Value of the merit function, and how fast it falls."""
+    """Compute the merit function's value and slope at the start of a line search."""
     limit_step(b, w)
     merit = find_merit(b, w.now, w.search.mu)
     slope = find_slope(b, w)
@@ -72,7 +72,7 @@ def begin_search(b: Batch, w: WorkerArrays):
 
 @procedure
 def begin_trial(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Knots after a part of the step, but for what moves along the manifold."""
+    """Trial knots after a part of the step, except positions on the manifold."""
     x, y, m, nv = w.now, w.tried, b.m, b.nv
     for e, j in lanes(end - first, m):
         k = first + e
@@ -94,7 +94,7 @@ def begin_trial(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def try_step(b: Batch, w: WorkerArrays):
-    """Knots after a part of the step; their steps are to be taken."""
+    """Trial knots after a part of the step, with gaps between knots."""
     begin_trial(b, w, 0, b.steps + 1)
     if b.flat == 0:
         call(w.move, 0, b.steps + 1)
@@ -102,7 +102,7 @@ def try_step(b: Batch, w: WorkerArrays):
 
 @procedure
 def try_slacks(b: Batch, w: WorkerArrays):
-    """Slacks and violations of the knots that are tried: a part of their steps, or what fits."""
+    """Trial slacks and violations: a part of their steps, or the values that fit."""
     x, y = w.now, w.tried
     for r in lanes((b.steps + 1) * b.ni):
         if b.touching == 0:
@@ -147,7 +147,7 @@ def judge_trial(b: Batch, w: WorkerArrays) -> bool:
 
 @procedure
 def deviate(b: Batch, w: WorkerArrays, k: int):
-    """Deviation of the knot that is tried from the present one, but for what turns."""
+    """Deviation of a trial knot from the current one, except on the manifold."""
     x, y, nv = w.now, w.tried, b.nv
     for j in lanes(nv):
         w.change[b.n * k + nv + j] = y.qd[k * nv + j] - x.qd[k * nv + j]
@@ -157,7 +157,7 @@ def deviate(b: Batch, w: WorkerArrays, k: int):
 
 @procedure
 def feed_back(b: Batch, w: WorkerArrays, k: int, gains: "float[:]", part: float, near: float):
-    """Controls of a knot of a motion: a part of the step, with feedback, within limits.
+    """Controls of a rollout step: part of the Newton step plus feedback, within limits.
 
     ``near`` is how much of the distance to a limit must be left.
     """
@@ -182,7 +182,7 @@ def feed_back(b: Batch, w: WorkerArrays, k: int, gains: "float[:]", part: float,
 
 @procedure
 def begin_motion(b: Batch, w: WorkerArrays):
-    """Let the first knot of the motion that is tried be the present one."""
+    """Begin a rollout at the current first knot."""
     copy(w.tried.q, w.now.q, b.nq)
     copy(w.tried.qd, w.now.qd, b.nv)
     for j in lanes(b.m):
@@ -191,7 +191,7 @@ def begin_motion(b: Batch, w: WorkerArrays):
 
 @procedure
 def end_step(b: Batch, w: WorkerArrays, k: int, rest: float):
-    """The next knot of a motion: the end of its step, and ``rest`` of the gap that was there."""
+    """Next knot of a rollout: the step's end, and ``rest`` of the former gap."""
     x, y, nq, nv = w.now, w.tried, b.nq, b.nv
     fine = is_finite(y.q_after, k * nq, nq) and is_finite(y.v_after, k * nv, nv)
     to = (k + 1) * nq
@@ -216,7 +216,7 @@ def end_step(b: Batch, w: WorkerArrays, k: int, rest: float):
 
 @procedure
 def roll(b: Batch, w: WorkerArrays):
-    """A part of a step, as a motion: knots follow each other but for what is left of gaps.
+    """Trial by rollout: each knot follows from the one before, with reduced gaps.
 
     Feet that stand on the ground stay there, where knots that move on their own would be pushed
     through it and thrown off.
@@ -234,7 +234,7 @@ def roll(b: Batch, w: WorkerArrays):
 
 @procedure
 def begin_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Controls of a step of such a motion, whose turning deviation is there."""
+    """Controls of a rollout step, given the deviation on the manifold."""
     deviate(b, w, first)
     feed_back(b, w, first, w.K, w.search.alpha, 1.0 - w.search.keep)
     if b.memory > 0:
@@ -244,7 +244,7 @@ def begin_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def end_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
-    """The next knot of such a motion, but for what turns."""
+    """Next knot of a trial rollout, except positions on the manifold."""
     end_step(b, w, first, 1.0 - w.search.alpha)
 
 
@@ -253,7 +253,7 @@ def end_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def move_multipliers(b: Batch, w: WorkerArrays):
-    """Multipliers after a step that was taken; those of inequalities stay near ``mu / s``."""
+    """Update multipliers after an accepted step, kept near ``mu / s`` for inequalities."""
     for k, j in lanes(b.steps + 1, b.ni):
         r = k * b.ni + j
         if b.mask[r] == 0.0:
@@ -271,7 +271,7 @@ def move_multipliers(b: Batch, w: WorkerArrays):
 
 @procedure
 def adapt_damping(w: WorkerArrays) -> bool:
-    """Damp matrices more after short steps, less after long ones; False where that fails."""
+    """Adapt the regularisation to the step length; False if it would become too large."""
     damping = w.search.damping
     more = max(10.0 * damping, FIRST)
     if w.search.accepted == 1:

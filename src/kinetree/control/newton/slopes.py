@@ -11,7 +11,7 @@ SWEEPS = 30  # of Jacobi's method, at most
 
 @procedure
 def turn(A: "float[:]", V: "float[:]", n: int, p: int, r: int):
-    """One rotation of Jacobi's method, which makes ``A[p, r]`` zero; ``V`` turns with it."""
+    """Jacobi rotation that makes ``A[p, r]`` zero; eigenvectors ``V`` rotate with it."""
     theta = 0.5 * (A[r * n + r] - A[p * n + p]) / A[p * n + r]
     sign = 1.0 if theta >= 0.0 else -1.0
     t = sign / (abs(theta) + sqrt(theta * theta + 1.0))
@@ -35,7 +35,7 @@ def turn(A: "float[:]", V: "float[:]", n: int, p: int, r: int):
 
 @procedure
 def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
-    """Add a matrix without its negative eigenvalues; ``room`` has ``2 n²`` numbers."""
+    """Add the positive semidefinite part of ``C`` to ``H``."""
     A = view(room, 0)
     V = view(room, n * n)
     total = 0.0
@@ -72,7 +72,7 @@ def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
 
 @procedure
 def simple_steps(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of velocities after semi-implicit Euler's steps from those of accelerations."""
+    """Derivatives of semi-implicit Euler steps from those of accelerations."""
     nv, n, m, size, h = b.nv, b.n, b.m, b.size, b.h
     for e in lanes(end - first):
         k = first + e
@@ -100,7 +100,7 @@ def simple_steps(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def choose_row(b: Batch, w: WorkerArrays, row: int):
-    """Weights of which the gradient is one row of the derivatives of all steps."""
+    """Set the weights whose gradient is one row of the step derivatives."""
     nq, nv, wide = b.nq, b.nv, b.nq + b.nv
     for k, c in lanes(b.steps, wide):
         x = 0.0
@@ -115,14 +115,14 @@ def choose_row(b: Batch, w: WorkerArrays, row: int):
 
 @procedure
 def take_row(b: Batch, w: WorkerArrays, row: int):
-    """Have the row of the derivatives of all steps that was chosen."""
+    """Store a computed row of the step derivatives."""
     for k, c in lanes(b.steps, b.size):
         w.F[(k * b.n + row) * b.size + c] = w.row[k * b.size + c]
 
 
 @procedure
 def take_and_choose(b: Batch, w: WorkerArrays, first: int, end: int):
-    """The row before ``first``, if any, is there: take it, and choose the next one, if any."""
+    """Store row ``first - 1`` of the step derivatives, and set weights for row ``first``."""
     if first > 0:
         take_row(b, w, first - 1)
     if first < b.n:
@@ -131,7 +131,7 @@ def take_and_choose(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def steps_by_rows(b: Batch, w: WorkerArrays):
-    """Derivatives of steps by one reverse pass for each row."""
+    """Derivatives of steps by one reverse pass per row."""
     if b.flat == 0:
         call(w.slopes.back, 0, b.steps)
     for row in range(b.n):
@@ -142,7 +142,7 @@ def steps_by_rows(b: Batch, w: WorkerArrays):
 
 @procedure
 def clear_costs(b: Batch, w: WorkerArrays):
-    """Derivatives of costs, which those of feet are added to, where no kernel writes them."""
+    """Zero the cost derivatives where no kernel writes them."""
     first = b.steps if w.slopes.costly == 1 else 0
     end = b.steps if w.slopes.ending == 1 else b.steps + 1
     for i in lanes((end - first) * b.size):
@@ -153,7 +153,7 @@ def clear_costs(b: Batch, w: WorkerArrays):
 
 @procedure
 def add_curves(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Second derivatives of costs that are no half squares, without negative eigenvalues."""
+    """Add convexified second derivatives of costs that are not half squares."""
     size = b.size
     if w.slopes.curved == 1:
         for e in lanes(min(end, b.steps) - first):
@@ -166,7 +166,7 @@ def add_curves(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def derive(b: Batch, w: WorkerArrays):
-    """All first derivatives, and second ones of costs; those of steps may be there already."""
+    """All first derivatives, and Gauss-Newton second derivatives of costs."""
     s, ends = w.slopes, b.steps + 1
     if b.contacts.count > 0:
         if w.search.fresh == 0:
@@ -196,7 +196,7 @@ def derive(b: Batch, w: WorkerArrays):
 
 @procedure
 def weigh_curves(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Weights of ends of steps, coordinate by coordinate, and of path constraints."""
+    """Weights of step ends (in coordinates) and path constraints for second derivatives."""
     nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
     for e in lanes(end - first):
         k = first + e
@@ -220,7 +220,7 @@ def weigh_curves(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def bend(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Take off what lines of the tangent space bend at the ends of steps."""
+    """Subtract the curvature of the tangent-space chart at step ends."""
     nv, n, size = b.nv, b.n, b.size
     for e in lanes(end - first):
         k = first + e
@@ -238,7 +238,7 @@ def bend(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_curves(b: Batch, w: WorkerArrays):
-    """Second derivatives of the Lagrangian; those of steps may be there already."""
+    """Exact second derivatives of the Lagrangian."""
     if b.outside == 0:
         if b.flat == 0:
             call(w.slopes.back, 0, b.steps)

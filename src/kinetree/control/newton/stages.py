@@ -108,21 +108,21 @@ Launches = Iterator[Launch]
 
 @procedure
 def load_sample(b: Batch, w: WorkerArrays):
-    """Begin with the only sample of a worker."""
+    """Load the only sample of a worker."""
     load(b, w, 0)
     begin_steps(b, w, 0, b.steps)
 
 
 @procedure
 def begin_sample(b: Batch, w: WorkerArrays):
-    """Slacks and multipliers that fit the first knots, whose values are there."""
+    """Initialise slacks and multipliers at the first iterate, whose values are known."""
     sum_up(b, w)
     begin_slacks(b, w)
 
 
 @procedure
 def examine_sample(b: Batch, w: WorkerArrays):
-    """Whether derivatives are needed, and of what steps computed last."""
+    """Decide whether derivatives are needed, and reset contact memory."""
     examine(b, w)
     if w.search.wanted == advance.DERIVE and b.contacts.count > 0 and w.search.fresh == 0:
         restore(b, w)
@@ -132,27 +132,27 @@ def examine_sample(b: Batch, w: WorkerArrays):
 
 @procedure
 def resume(b: Batch, w: WorkerArrays):
-    """Go on with derivatives."""
+    """Request derivatives next."""
     copy(w.now.qdd, w.tried.qdd, b.steps * b.nv)
     w.search.wanted = advance.DERIVE
 
 
 @procedure
 def gather(b: Batch, w: WorkerArrays):
-    """Where derivatives at impacts are needed."""
+    """Gather the impacts at which derivatives are needed."""
     gather_impacts(b, w)
 
 
 @procedure
 def judge_sample(b: Batch, w: WorkerArrays):
-    """Take a trial whose values are there, or want a shorter one."""
+    """Accept an evaluated line-search trial, or request a shorter one."""
     sum_up(b, w)
     judge(b, w)
 
 
 @procedure
 def finish_sample(b: Batch, w: WorkerArrays):
-    """Results, from the values of the motion at the end."""
+    """Store the results of the evaluated final rollout."""
     sum_up(b, w)
     finish(b, w)
     w.search.at_sample = 1
@@ -162,7 +162,7 @@ def finish_sample(b: Batch, w: WorkerArrays):
 
 
 def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
-    """Ends of steps of the knots that are tried."""
+    """Launches that take the integration steps of the trial knots."""
     s, x = w.steps, w.stance.tried
     own = first, end
     if b.contacts.count:
@@ -188,17 +188,17 @@ def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
 
 
 def has_columns(b: Batch) -> bool:
-    """Whether a team has a lane for each column of the systems of steps with contacts."""
+    """Whether a team has a lane for each column of the contact systems."""
     return b.nv + b.contacts.rows < min(b.lanes, MOST + 1)
 
 
 def landings(b: Batch) -> Any:
-    """Whether something touches down at the beginnings of steps."""
+    """For each step, whether a contact touches down at its beginning."""
     return b.contacts.landing.reshape(b.steps, -1).any(axis=1)
 
 
 def evaluation(b: Batch, w: WorkerArrays) -> Launches:
-    """Costs, constraints and gaps of the knots that are tried, whose steps are there."""
+    """Launches that evaluate costs, constraints and gaps of the trial knots."""
     s, T = w.steps, b.steps
     if b.contacts.count:
         yield Launch(find_cones_of_steps, MANY, 0, T)
@@ -214,31 +214,31 @@ def evaluation(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def loading(b: Batch, w: WorkerArrays) -> Launches:
-    """The first knots."""
+    """Launches that load the first knots."""
     yield Launch(load_sample)
 
 
 def examination(b: Batch, w: WorkerArrays) -> Launches:
-    """Whether derivatives are needed."""
+    """Launches that decide whether derivatives are needed."""
     yield Launch(examine_sample)
 
 
 def beginning(b: Batch, w: WorkerArrays) -> Launches:
-    """First knots with slacks and multipliers."""
+    """Launches that initialise slacks and multipliers."""
     yield from steps(b, w, 0, b.steps)
     yield from evaluation(b, w)
     yield Launch(begin_sample)
 
 
 def again(b: Batch, w: WorkerArrays) -> Launches:
-    """Steps of the present knots, whose terms derivatives need."""
+    """Launches that repeat the current knots' steps, whose terms derivatives need."""
     yield from steps(b, w, 0, b.steps)
     yield Launch(w.stance.tried.terms, 1, b.steps, b.steps + 1)
     yield Launch(resume)
 
 
 def derivatives(b: Batch, w: WorkerArrays) -> Launches:
-    """Derivatives at the present knots, and errors."""
+    """Launches that compute derivatives at the current knots, and errors."""
     s, T = w.slopes, b.steps
     if b.contacts.count:
         yield Launch(clear_costs)
@@ -267,7 +267,7 @@ def derivatives(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
-    """Derivatives of steps with contacts."""
+    """Launches that compute derivatives of contact steps."""
     x, T = w.stance.now, b.steps
     yield Launch(x.slopes, 1, 0, T)
     if x.forced:
@@ -283,7 +283,7 @@ def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def direction(b: Batch, w: WorkerArrays) -> Launches:
-    """The direction, and what is needed to search along it."""
+    """Launches that compute the search direction."""
     s, T = w.slopes, b.steps
     if b.exact:
         if not b.flat:
@@ -302,7 +302,7 @@ def direction(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def trial(b: Batch, w: WorkerArrays) -> Launches:
-    """A trial, and whether it is taken."""
+    """Launches that evaluate a line-search trial, and accept it or not."""
     T = b.steps
     if b.touching:
         yield Launch(begin_motion)
@@ -320,7 +320,7 @@ def trial(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def rolled_step(b: Batch, w: WorkerArrays, k: int, begin: Any, end: Any) -> Launches:
-    """One step of a motion, whose controls depend on the step before."""
+    """Launches of one rollout step, whose controls depend on the step before."""
     if not b.flat:
         yield Launch(w.deviate, 1, k, k + 1)
     yield Launch(begin, FEW, k, k + 1)
@@ -329,7 +329,7 @@ def rolled_step(b: Batch, w: WorkerArrays, k: int, begin: Any, end: Any) -> Laun
 
 
 def last_motion(b: Batch, w: WorkerArrays) -> Launches:
-    """The motion at the end, under feedback."""
+    """Launches of the final rollout under feedback."""
     yield Launch(begin_motion)
     for k in range(b.steps):
         yield from rolled_step(b, w, k, begin_last_step, end_last_step)
@@ -337,7 +337,7 @@ def last_motion(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def ending(b: Batch, w: WorkerArrays) -> Launches:
-    """Results."""
+    """Launches that store results."""
     if b.memory:
         yield from steps(b, w, 0, b.steps)
     yield from evaluation(b, w)
@@ -345,7 +345,7 @@ def ending(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def all_stages(b: Batch, w: WorkerArrays) -> Launches:
-    """Everything that may be launched, whatever the schedule is."""
+    """All launches that may occur, whatever the schedule."""
     for sequence in (
         loading,
         examination,
@@ -373,5 +373,5 @@ def all_stages(b: Batch, w: WorkerArrays) -> Launches:
 
 
 def is_kernel(stage: Launch) -> bool:
-    """Whether a stage calls kernels."""
+    """Whether a launch calls kernels, not a procedure."""
     return not isinstance(stage.what, Procedure)

@@ -19,7 +19,7 @@ SOFT = 1e-9  # accelerations for unit forces [1/kg]
 
 @procedure
 def find_motions(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "float[:]"):
-    """Velocities and accelerations of the bodies below contact ``i`` at a knot, without gravity."""
+    """Velocities and accelerations of bodies on the path to contact ``i``, without gravity."""
     for j in range(6):
         s.vel[j] = s.acc[j] = 0.0
     for e in range(c.chain_first[i], c.chain_first[i + 1]):
@@ -57,7 +57,7 @@ def find_motion(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "flo
 
 @procedure
 def find_arm(c: ContactTables, s: Stance, k: int, i: int, arm: "float[3]"):
-    """The first point of contact ``i`` from the origin of the first body of its tree."""
+    """Vector from the origin of a tree's first body to the first point of contact ``i``."""
     own = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
     first = view(s.pose, (k * c.bodies + c.root[c.body[i]] - 1) * 12)
     p = view(c.point, 3 * i)
@@ -68,7 +68,7 @@ def find_arm(c: ContactTables, s: Stance, k: int, i: int, arm: "float[3]"):
 
 @procedure
 def count_rows(c: ContactTables, k: int, end: int) -> int:
-    """How many rows the contacts before ``end`` have that are closed at a knot."""
+    """Number of contact rows of closed contacts before ``end`` at a knot."""
     rows = 0
     for i in range(end):
         rows += c.active[k * c.count + i] * c.size[i]
@@ -77,7 +77,7 @@ def count_rows(c: ContactTables, k: int, end: int) -> int:
 
 @procedure
 def find_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
-    """Jacobian and drift of contact ``i`` at a knot, if it is closed; how many rows there are."""
+    """Jacobian rows and drift of contact ``i`` at a knot if it is closed; number of rows."""
     nv = b.nv
     if i == 0:
         s.live[k] = count_rows(c, k, c.count)
@@ -105,7 +105,7 @@ def find_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
 
 @procedure
 def find_drift(c: ContactTables, s: Stance, i: int, arm: "float[3]", drift: "float[:]"):
-    """Acceleration of a contact without ``J a``, with its damping."""
+    """Contact acceleration at ``qdd = 0``, with velocity damping."""
     v = view(s.vel, 6 * c.body[i])
     a = view(s.acc, 6 * c.body[i])
     w = view(v, 0, 3)
@@ -119,13 +119,13 @@ def find_drift(c: ContactTables, s: Stance, i: int, arm: "float[3]", drift: "flo
 
 @procedure(inline=True)
 def pad(count: int) -> int:
-    """The next multiple of eight, see ``tiles``."""
+    """Next multiple of eight."""
     return 8 * ((count + 7) // 8)
 
 
 @procedure
 def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
-    """``[M | Jᵀ]`` in the first columns of ``P``, each padded."""
+    """Fill ``[M | Jᵀ]`` into the working matrix ``P``, padded to multiples of eight."""
     nv, second = b.nv, pad(b.nv)
     M = view(s.M, k * nv * nv)
     J = view(s.J, k * b.contacts.rows * nv)
@@ -137,7 +137,7 @@ def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
 
 @procedure
 def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
-    """Accelerations in the last columns of ``P``, and forces in those of ``Q``: 0, or 1.
+    """Solve the contact system: accelerations in ``P``, forces in ``Q``; 0, or 1 if singular.
 
     From ``[M | Jᵀ | r]`` in ``P``, and the right-hand sides of contacts in the last columns of
     ``Q``, ``[. | r]``, all of them padded, in rows of the same length. ``M a - Jᵀ f = r`` and
@@ -175,7 +175,7 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
 
 @procedure
 def count_landings(c: ContactTables, k: int) -> int:
-    """How many contacts touch down at the beginning of a step."""
+    """Number of contacts that touch down at the beginning of a step."""
     hits = 0
     for i in range(c.count):
         hits += c.landing[k * c.count + i]
@@ -184,7 +184,7 @@ def count_landings(c: ContactTables, k: int) -> int:
 
 @procedure
 def stop_contacts(b: Batch, c: ContactTables, s: Stance, k: int, qd: "float[:]"):
-    """Velocities after what touches down at the beginning of a step has stopped."""
+    """Velocities after the touch-down impacts at the beginning of a step."""
     nv = b.nv
     own = view(s.v, k * nv)
     J = view(s.J, k * c.rows * nv)
@@ -207,7 +207,7 @@ def stop_contacts(b: Batch, c: ContactTables, s: Stance, k: int, qd: "float[:]")
 
 @procedure
 def accelerate(b: Batch, c: ContactTables, s: Stance, k: int, force: "float[:]", qdd: "float[:]"):
-    """Accelerations and contact forces of a knot under joint forces, whose rows are there."""
+    """Accelerations and contact forces of a knot under joint forces, with known rows."""
     nv, live = b.nv, s.live[k]
     left, right = pad(live), pad(nv) + pad(live)
     fill_matrix(b, s, k, live, right + 8)
@@ -226,7 +226,7 @@ def accelerate(b: Batch, c: ContactTables, s: Stance, k: int, force: "float[:]",
 
 @procedure
 def find_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Rows of the contacts of knots, without accelerations."""
+    """Contact rows of several knots, without acceleration terms."""
     c, s, nv = b.contacts, w.stance, b.nv
     for e, j in lanes(end - first, nv):
         w.tried.qdd[(first + e) * nv + j] = 0.0
@@ -239,7 +239,7 @@ def find_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_rows_of_landing(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Rows of the contacts of knots where something touches down."""
+    """Contact rows of the knots where something touches down."""
     for e, i in lanes(end - first, b.contacts.count):
         if count_landings(b.contacts, first + e) > 0:
             find_rows(b, b.contacts, w.stance, first + e, i)
@@ -247,7 +247,7 @@ def find_rows_of_landing(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def stop_landing(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Velocities and impulses of knots after what touches down at their beginnings has stopped."""
+    """Velocities and impulses of several knots after their touch-down impacts."""
     for k in range(first, end):
         if count_landings(b.contacts, k) > 0:
             stop_contacts(b, b.contacts, w.stance, k, view(w.tried.qd, k * b.nv))
@@ -255,7 +255,7 @@ def stop_landing(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def take_steps_of_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Accelerations and contact forces of knots, and how they move, from their rows."""
+    """Accelerations, contact forces and motions of several knots, from contact rows."""
     k, s, c, nv = w.tried, w.stance, b.contacts, b.nv
     force = k.total if s.tried.forced == 1 else k.held
     for i in range(first, end):
@@ -265,7 +265,7 @@ def take_steps_of_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def move_knots(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Velocities at the ends of steps, and how knots move, from accelerations."""
+    """Velocities at the ends of steps, and joint motions, from accelerations."""
     k, s, nv = w.tried, w.stance, b.nv
     for e in lanes((end - first) * nv):
         i = first * nv + e
@@ -278,7 +278,7 @@ def move_knots(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_cones_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Cones of the contact forces of knots."""
+    """Friction-cone values of the contact forces of several knots."""
     for e in lanes(end - first):
         i = first + e
         find_cones(b, b.contacts, w.stance, i, view(w.tried.path, i * b.nc + b.contacts.before))
@@ -286,7 +286,7 @@ def find_cones_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def take_contact_steps(b: Batch, w: WorkerArrays, first: int, count: int):
-    """Ends of steps with contacts, of the knots that are tried."""
+    """Ends of steps with contacts, for trial knots."""
     x, end = w.stance.tried, first + count
     w.search.fresh = 0
     call(x.terms, first, count)
@@ -305,7 +305,7 @@ def take_contact_steps(b: Batch, w: WorkerArrays, first: int, count: int):
 
 @procedure
 def spread_force(c: ContactTables, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"):
-    """Force at a point for a force and a moment, all along the axes of the base."""
+    """Point force that is equivalent to the contact's force and moment, in base axes."""
     R = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
     x = view(s.R, 12, 3)
     for j in range(3):
@@ -321,7 +321,7 @@ def spread_force(c: ContactTables, s: Stance, k: int, i: int, p: int, f: "float[
 
 @procedure
 def find_point_force(c: ContactTables, s: Stance, k: int, i: int, p: int, y: "float[3]"):
-    """Force at point ``p`` of contact ``i``, along the axes of the base."""
+    """Force at point ``p`` of contact ``i``, in base axes."""
     f = view(s.f, k * c.rows + c.first[i])
     if c.size[i] == 3:
         for j in range(3):
@@ -332,7 +332,7 @@ def find_point_force(c: ContactTables, s: Stance, k: int, i: int, p: int, y: "fl
 
 @procedure
 def find_cones(b: Batch, c: ContactTables, s: Stance, k: int, path: "float[:]"):
-    """Cones of all contact forces, numbers that are at most zero."""
+    """Friction-cone values of all contact forces at a knot, at most 0 when met."""
     y = view(s.R, 9, 3)
     for i in range(c.count):
         for p in range(c.point_first[i], c.point_first[i + 1]):
@@ -344,7 +344,7 @@ def find_cones(b: Batch, c: ContactTables, s: Stance, k: int, path: "float[:]"):
 
 @procedure
 def follow_feet(b: Batch, w: WorkerArrays) -> float:
-    """Cost of the places of contacts at all knots that are tried, whose steps have been taken."""
+    """Foot-placement cost at all trial knots."""
     s, c, cost = w.stance, b.contacts, 0.0
     arm = view(s.R, 6, 3)
     for k in lanes(b.steps + 1):

@@ -21,7 +21,7 @@ FORCE_SLOPES = differentiate(inverse_dynamics, ("q", "qd"))
 
 
 def require_stances(model: Any, contacts: Any) -> None:
-    """Raise ModelError for robots and contacts that phases cannot have."""
+    """Raise ModelError for robots or contacts that phases do not support."""
     if model.is_constrained or model.couplings:
         raise ModelError(
             f"phases take trees: model {model.name!r} has loops, constraints or couplings"
@@ -43,7 +43,7 @@ def require_stances(model: Any, contacts: Any) -> None:
 
 
 def contacts_of(shooting: Any, before: int) -> ContactTables:
-    """Tables of the contacts of a problem, with its schedule."""
+    """Contact tables of a problem, with its schedule."""
     if shooting.schedule is None:
         return ContactTables(before=before)
     tables = dict(_tables_of(shooting.model, shooting.schedule))
@@ -57,13 +57,13 @@ def contacts_of(shooting: Any, before: int) -> ContactTables:
 
 
 def put_timetable(contacts: ContactTables, shooting: Any) -> None:
-    """Let contacts close, touch down and move by the timetable of a problem."""
+    """Write a problem's timetable (closed, touching down, moving) into contact tables."""
     for name, x in shooting.timetable._asdict().items():
         getattr(contacts, name)[:] = x.reshape(-1)
 
 
 def cone_mask(shooting: Any) -> np.ndarray:
-    """Mask of the cones that hold at each knot, (steps + 1, cones)."""
+    """Mask of the friction cones that apply at each knot, (steps + 1, cones)."""
     steps, schedule = shooting.steps, shooting.schedule
     if schedule is None:
         return np.zeros((steps + 1, 0), bool)
@@ -73,11 +73,12 @@ def cone_mask(shooting: Any) -> np.ndarray:
 
 
 def _tables_of(model, schedule):
+    """Tables of a robot and a schedule's contacts, cached with the model."""
     return remember(model, ("stances", schedule.key), lambda: _tables(model, schedule.contacts))
 
 
 def _tables(model, contacts):
-    """Numbers of a robot and its contacts; see ``ContactTables``."""
+    """Tables of a robot and its contacts, as fields of ``ContactTables``."""
     NB, parent = model.body_count, [max(p, 0) for p in model.parent]
     root = list(range(NB + 1))
     for i in range(1, NB + 1):
@@ -125,7 +126,7 @@ def _tables(model, contacts):
 
 
 def _add_contact(found, model, c, rows):
-    """Append one contact to all tables: how many rows it has."""
+    """Append one contact to all tables; its number of rows."""
     frame, size = model.frame(c.frame), 3 + len(c.turns)
     E, r = (np.asarray(x, float) for x in (frame.placement.E, frame.placement.r))
     bodies, i = [], frame.body
@@ -161,7 +162,7 @@ def _add_contact(found, model, c, rows):
 
 
 def sizes_of_factors(b: Any) -> dict[str, int]:
-    """Numbers of the factors of one step, and of working memory for these."""
+    """Sizes of one step's contact factors, and of working memory."""
     c, nv = b.contacts, b.nv
     if not c.count:
         return {}
@@ -171,7 +172,7 @@ def sizes_of_factors(b: Any) -> dict[str, int]:
 
 
 def sizes_of_columns(b: Any) -> dict[str, int]:
-    """Numbers of the same by columns."""
+    """Sizes of one step's contact factors by columns, and of working memory."""
     n = b.nv + b.contacts.rows
     if not b.contacts.count or n > MOST:
         return {}
@@ -179,7 +180,7 @@ def sizes_of_columns(b: Any) -> dict[str, int]:
 
 
 def stance_of(tied: Any, b: Any, now: Any, tried: Any, factors: dict[str, Any]) -> Stance:
-    """Arrays of steps with contacts, and kernels tied to them and to knots."""
+    """Arrays of contact steps, and kernels tied to them."""
     c, T, nv = b.contacts, b.steps, b.nv
     if not c.count:
         return Stance(tried=_no_kernels(), now=_no_kernels())
@@ -224,11 +225,12 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any, factors: dict[str, Any]) 
 
 
 def _no_kernels():
+    """Placeholder kernels for problems without contacts."""
     return StanceKernels(**dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop()))
 
 
 def _kernels(tied, a, k, slopes=False):
-    """Kernels tied to knots."""
+    """Contact kernels tied to knots ``k``, with derivatives if ``slopes``."""
     f, b, model = tied.shooting, tied.b, tied.shooting.model
     T, nv, given = b.steps, b.nv, tied.given_inputs(k)
     q, v, E = k.q.reshape(T + 1, -1), a["v"].reshape(T, nv), T + 1
@@ -261,7 +263,7 @@ def _kernels(tied, a, k, slopes=False):
 
 
 def contact_forces(shooting: Any, b: Any, q: Any, timed: Any, xp: Any) -> dict[str, Any]:
-    """Forces at the points of all contacts, and impulses, by name.
+    """Forces at the points of all contacts, and impulses, by contact name.
 
     ``timed`` shapes arrays by name, which are those of the library ``xp``.
     """
@@ -284,7 +286,7 @@ def contact_forces(shooting: Any, b: Any, q: Any, timed: Any, xp: Any) -> dict[s
 
 
 def standing_controls(shooting: Any, q: np.ndarray) -> np.ndarray:
-    """Forces of the motors that hold starts on the contacts of every step, (steps, ..., m).
+    """Motor forces that hold starts on the contacts of every step, (steps, ..., m).
 
     Of least squares, together with contact forces, where that does not determine them.
     """

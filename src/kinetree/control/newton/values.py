@@ -12,7 +12,7 @@ FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of nu
 
 @procedure
 def hold(b: Batch, k: Knots, first: int, count: int):
-    """Joint forces, or controls, that steps hold, for the controls that are sought."""
+    """Copy sought controls into the held joint forces or controls of steps."""
     for e, j in lanes(count, b.m):
         i = first + e
         k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]
@@ -20,7 +20,7 @@ def hold(b: Batch, k: Knots, first: int, count: int):
 
 @procedure
 def begin_steps(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Held forces of steps, and velocities before impacts, of the knots that are tried."""
+    """Held forces and pre-impact velocities of steps, for trial knots."""
     hold(b, w.tried, first, end - first)
     if b.contacts.count > 0:
         nv, rows = b.nv, b.contacts.rows
@@ -31,7 +31,7 @@ def begin_steps(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def take_steps(b: Batch, w: WorkerArrays, first: int, count: int):
-    """Ends of ``count`` steps from knot ``first`` on, of the knots that are tried."""
+    """Take ``count`` integration steps from trial knot ``first`` on."""
     s = w.steps
     begin_steps(b, w, first, first + count)
     if b.contacts.count > 0:
@@ -48,7 +48,7 @@ def take_steps(b: Batch, w: WorkerArrays, first: int, count: int):
 
 @procedure
 def step_simply(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Ends of steps of semi-implicit Euler, whose accelerations are there: velocities first."""
+    """Ends of semi-implicit Euler steps, from known accelerations."""
     k = w.tried
     for e in lanes((end - first) * b.nv):
         i = first * b.nv + e
@@ -59,7 +59,7 @@ def step_simply(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def restore(b: Batch, w: WorkerArrays):
-    """Let the knots that are tried be the present ones, to take their steps again."""
+    """Copy the current knots to the trial knots, to take their steps again."""
     x, y, ends = w.now, w.tried, b.steps + 1
     copy(y.q, x.q, ends * b.nq)
     copy(y.qd, x.qd, ends * b.nv)
@@ -69,7 +69,7 @@ def restore(b: Batch, w: WorkerArrays):
 
 @procedure
 def refresh(b: Batch, w: WorkerArrays, start: int, found: "float[:]"):
-    """Memory that contact starts from in a step: forces, without notes of other steps."""
+    """Reset a step's contact memory to forces alone, for warm starts."""
     own = w.tried.start
     at = start * b.memory
     for i in range(b.memory):
@@ -79,7 +79,7 @@ def refresh(b: Batch, w: WorkerArrays, start: int, found: "float[:]"):
 
 @procedure
 def is_finite(x: "float[:]", first: int, count: int) -> bool:
-    """Whether all of some numbers are."""
+    """Whether ``count`` numbers from ``first`` on are all finite."""
     total = 0.0
     for i in range(first, first + count):
         total += 0.0 * x[i]
@@ -88,7 +88,7 @@ def is_finite(x: "float[:]", first: int, count: int) -> bool:
 
 @procedure
 def find_ends(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Ends of steps, the next knots where there are none, and gaps in the tangent space of both."""
+    """Ends of steps, and gaps to the next knots in the tangent space."""
     k = w.tried
     nq, nv, n = b.nq, b.nv, b.n
     for e in lanes(end - first):
@@ -106,7 +106,7 @@ def find_ends(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def open_gaps(b: Batch, w: WorkerArrays):
-    """Let gaps be infinite where steps have no ends."""
+    """Set gaps to infinity where a step has no finite end."""
     k = w.tried
     for i in lanes(b.steps):
         if not isfinite(k.gap[i * b.n + b.nv]):
@@ -116,7 +116,7 @@ def open_gaps(b: Batch, w: WorkerArrays):
 
 @procedure
 def find_inequalities(b: Batch, k: Knots):
-    """Numbers that must be at most zero: bounds of variables, then path constraints."""
+    """Inequality values of a knot (at most 0 when met): bounds, then path constraints."""
     m, nv = b.m, b.nv
     for i, j in lanes(b.steps + 1, b.nb):
         r = b.index[j]
@@ -134,7 +134,7 @@ def find_inequalities(b: Batch, k: Knots):
 
 @procedure
 def evaluate(b: Batch, w: WorkerArrays):
-    """Gaps, costs and constraints of the knots that are tried, whose steps are there."""
+    """Evaluate gaps, costs and constraints of the trial knots."""
     k, s = w.tried, w.steps
     find_ends(b, w, 0, b.steps)
     if b.flat == 0:
@@ -151,7 +151,7 @@ def evaluate(b: Batch, w: WorkerArrays):
 
 @procedure
 def sum_up(b: Batch, w: WorkerArrays):
-    """The sum of costs, and inequalities, of knots whose values are there."""
+    """Sum the costs of evaluated knots, and compute their inequalities."""
     k, s = w.tried, w.steps
     open_gaps(b, w)
     cost = 0.0
@@ -169,7 +169,7 @@ def sum_up(b: Batch, w: WorkerArrays):
 
 @procedure
 def find_merit(b: Batch, k: Knots, mu: float) -> float:
-    """Cost with barrier and violations of soft limits; finds the sum of all errors, too."""
+    """Merit function: cost, barrier, soft violations; also the sum of all errors."""
     theta = 0.0
     for i in lanes(b.steps * b.n):
         theta += abs(k.gap[i])
@@ -196,14 +196,14 @@ def find_merit(b: Batch, k: Knots, mu: float) -> float:
 
 @procedure
 def copy(x: "float[:]", y: "float[:]", count: int):
-    """Let the first numbers of ``x`` be those of ``y``."""
+    """Copy the first ``count`` numbers of ``y`` to ``x``."""
     for i in lanes(count):
         x[i] = y[i]
 
 
 @procedure
 def accept(b: Batch, w: WorkerArrays):
-    """Let the knots that were tried be the present ones."""
+    """Make the trial knots the current ones."""
     x, y = w.now, w.tried
     T, ends = b.steps, b.steps + 1
     copy(x.q, y.q, ends * b.nq)
