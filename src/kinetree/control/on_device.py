@@ -215,7 +215,7 @@ def _table(copies, loop):
 
 
 def _are_aligned(copies, loop):
-    """Whether the arrays of a kernel begin at multiples of 16 bytes in every turn."""
+    """Whether each array of a kernel begins at multiples of 16 bytes at all knots."""
     table = _table(copies, loop).reshape(-1, 2)
     return (table[:, 0] % 2 == 0) & (table[:, 1] % 16 == 0)
 
@@ -233,7 +233,7 @@ def _key(stage):
 
 
 def _launchers(model, b, w, copies, on):
-    """Functions that launch stages, by procedures and kernels; kept with the model."""
+    """Launchers of all stages by procedure or kernels, kept with the model."""
     found: dict[Any, Any] = {}
     aligned: dict[Any, Any] = {}
     for stage in stages.all_stages(b, w):

@@ -184,7 +184,7 @@ class OptimizedMotion:
         return gains[::-1]
 
     def _holding(self, q, qd, rate):
-        """Regulator that holds the end of a motion, or None if it is no equilibrium.
+        """Regulator that holds the end of a motion, or None where that is not at rest.
 
         Deviations return at a ``rate`` [1/s], whatever the inertia.
         """

@@ -45,7 +45,7 @@ def contact_slopes(b: Batch, w: WorkerArrays):
 
 @procedure
 def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of the velocities of contacts, and of impulses, where something touches down."""
+    """Derivatives of contact velocities, and of impulses, at the touch-downs of some knots."""
     s, c = w.stance, b.contacts
     for e, i in lanes(end - first, c.count):
         k = first + e
@@ -69,7 +69,7 @@ def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of accelerations of contacts and of what forces do, and blocks of moves."""
+    """Derivatives of contact accelerations and contact forces, and of joint motions in steps."""
     s, c = w.stance, b.contacts
     for e, i in lanes(end - first, c.count):
         k = first + e

@@ -116,7 +116,7 @@ def try_slacks(b: Batch, w: WorkerArrays):
 
 @procedure
 def judge_trial(b: Batch, w: WorkerArrays) -> bool:
-    """Whether the merit function has fallen enough; the step is halved otherwise.
+    """Whether the merit function decreased enough; otherwise the step is halved.
 
     From multipliers of a solution nearby, whole steps are taken for some iterations: the errors
     that these leave are of second order, and the next step takes them off. The merit function
