@@ -1,8 +1,10 @@
 """One world on several threads: the same bits for any number of them, and never a nested one."""
 
+import os
 import signal
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -238,3 +240,48 @@ def test_large_islands_with_loops_stay_with_one_thread(rng):
     islands = world._whole.steps.engine.problem.islands
     assert sharing.job > 10
     assert (sharing.size[:islands] < 0).sum() == 2
+
+
+def test_steps_keep_no_memory(rng):
+    kt.set_threads(3)
+    world = towers(rng, count=15)
+    world.step(40)
+    for _ in range(20):
+        world.step()
+    tracemalloc.start()
+    try:
+        world.step()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(100):
+            world.step()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert shared(world) > 50
+    assert after - before < 2000  # bytes, in 100 steps
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of threads and forks
+def test_steps_in_a_forked_process(rng):
+    kt.set_threads(3)
+    world = towers(rng, count=15)
+    world.step(40)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            before = shared(world)
+            world.step(10)
+            os.write(write, np.append(world.q, shared(world) - before).tobytes())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    world.step(10)
+    with os.fdopen(read, "rb") as pipe:
+        found = np.frombuffer(pipe.read())
+    assert os.waitpid(child, 0)[1] == 0
+    np.testing.assert_array_equal(found[:-1], world.q)
+    assert found[-1] >= 10
