@@ -1,6 +1,7 @@
 """Loops over tables as C and as CUDA C, run on the CPU: against the same written in Python."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,10 +22,13 @@ from kinetree.codegen.loops.language import (
     Until,
     When,
 )
+from kinetree.codegen.loops.layout import layout_of_kinds
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.loops.recomputed import recompute
+from kinetree.codegen.render import c_loops
 from kinetree.codegen.render.cuda_loops import PLACES, render
-from kinetree.codegen.render.loop_tables import table_plan
+from kinetree.codegen.runtime.loops import LoopKernel
+from kinetree.errors import TraceError
 from kinetree.model.define import DEFINITIONS
 from kinetree.samples.random_mechanisms import random_tree
 
@@ -130,7 +134,22 @@ ROOT = LoopProgram(  # y = cube root of x by Newton's method, and twice that n t
 NOBODY = Data({SINGLE: RowRange(1)}, {}, {SINGLE: {}})
 
 
-@pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda])
+class Only:
+    """The source of one program."""
+
+    def __init__(self, program):
+        self.program = lambda kinds, pairs=None: program
+
+
+def as_machine_code(folder, program, data):
+    inputs, outputs = c_loops.arguments(program, data)
+    return LoopKernel(
+        program.name, inputs, outputs, Only(program), data, validate=lambda arrays: None,
+        reference=lambda arrays: interpret(program, data, *arrays),
+    ).call  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda, as_machine_code])
 def test_values_decide(make, tmp_path):
     x, n = np.linspace(0.1, 9, 45), np.arange(45) % 4
     run = make(tmp_path, ROOT, NOBODY)
@@ -139,9 +158,39 @@ def test_values_decide(make, tmp_path):
     assert count.min() < count.max() < 20  # each as many as it needs
 
 
+@pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda, as_machine_code])
+def test_numbers_that_change_places_are_all_loaded_first(make, tmp_path):
+    rows = ("y", "z", "old", "w")
+    tables = (Declaration("x", "argument"), *(Declaration(n, "rows") for n in rows))
+    tables += tuple(Declaration(n, "result") for n in "abcd")
+    first = single(["x@[0]"], lambda x: {"y@[0]": x, "z@[0]": 2 * x, "old@[0]": 3 * x})
+
+    def turned(y, z, old):
+        return {"y@[0]": z, "z@[0]": old, "old@[0]": y, "w@[0]": y}
+
+    def results(*numbers):
+        return {f"{n}@[0]": x for n, x in zip("abcd", numbers, strict=True)}
+
+    swap = single([f"{n}@[0]" for n in rows[:3]], turned)
+    last = single([f"{n}@[0]" for n in rows], results)
+    numbers = {("", ""): tuple((n, 0) for n in rows)}
+    named, body = {t.name: t for t in tables}, (first, swap, last)
+    program = LoopProgram("swap", ("x",), tuple("abcd"), {}, named, body, {}, numbers)
+    found = make(tmp_path, program, NOBODY)(np.array([1.0, 5.0]))
+    np.testing.assert_array_equal(found, np.outer([2, 3, 1, 1], [1, 5]))
+
+
+def test_a_table_that_others_see_in_part_cannot_be_cleared():
+    partly = replace(PROGRAM, body=(Clear("y"), *PROGRAM.body))
+    with pytest.raises(
+        TraceError, match="walks clears table y, of which other rows see a part: clear"
+    ):
+        render(partly)
+
+
 def test_equal_cases_are_written_once():
-    assert render(PROGRAM).count("ENTRY(out_H, (first_i_v_)") == 1
-    assert table_plan(PROGRAM).kinds["bodies"] == list(KINDS)
+    assert render(PROGRAM).count("ENTRY(out_H, first_i_v_ *") == 1
+    assert list(layout_of_kinds(PROGRAM).widths["bodies"]) == list(KINDS)
 
 
 @pytest.mark.parametrize("program", [PROGRAM, ROOT])

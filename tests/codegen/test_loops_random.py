@@ -6,66 +6,87 @@ above; on one robot it is plain Python, and so the reference.
 
 import numpy as np
 import pytest
+from support.backends import all_loops_in_c, loops_in_cuda
 from support.general_texts import AXES
 
 import kinetree as kt
 from kinetree.codegen.loops.derivatives import gradients, rates
 from kinetree.codegen.loops.meaning import interpret
+from kinetree.codegen.loops.recomputed import recompute
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import BODIES, data_of
 from kinetree.samples.random_mechanisms import random_tree
+from kinetree.spatial import ops
 
 JOINTS = [kt.Revolute("x"), kt.Revolute("z"), kt.Prismatic("y"), kt.Revolute((1.0, 2.0, 2.0))]
 TABLES = 4
 
 
-def random_text(seed):
-    """A function of a model and ``q``: what it does is a list of walks and statements."""
+def bounded(x):
+    """An array of integers, with 1 for large ones: products of few of them are exact."""
+    return np.array([ops.select(a * a < 4096, a, 1) for a in x])
+
+
+def random_text(seed, exact=False):
+    """A function of a model and ``q``: what it does is a list of walks and statements.
+
+    ``exact``: of integers it computes integers without rounding.
+    """
     rng = np.random.default_rng(seed)
+    kinds, first, half, read = (9, 1.0, 1.0, bounded) if exact else (8, 0.1, 0.5, lambda x: x)
+
+    def numbers():
+        return rng.integers(-2, 3, 3).astype(float) if exact else rng.uniform(-0.5, 0.5, 3).round(3)
 
     def statement():
-        return rng.integers(8), rng.integers(TABLES, size=3), rng.uniform(-0.5, 0.5, 3).round(3)
+        return rng.integers(kinds), rng.integers(TABLES, size=3), numbers()
 
     walks = [(rng.random() < 0.5, [statement() for _ in range(rng.integers(1, 4))])
              for _ in range(rng.integers(3, 8))]  # fmt: skip
 
     def text(model, q):
         lam, out = model.parent, model.table(model.zero_velocity[:0])
-        t = [model.table(np.array([0.1 * (k + 1)])) for k in range(TABLES)]
+        t = [model.table(np.array([first * (k + 1)])) for k in range(TABLES)]
         total = model.total(0)
         for i in model.outward():
             for k in range(TABLES):
-                t[k][i] = q[model.q_slice[i]][:1] * (k + 1) + 0.5 * t[k][lam[i]]
+                t[k][i] = q[model.q_slice[i]][:1] * (k + 1) + half * t[k][lam[i]]
         t[0] = model.copy_table(t[1])
         for inward, statements in walks:
             for i in model.inward() if inward else model.outward():
                 for what, (a, b, c), (x, y, z) in statements:
                     if what == 0:
-                        t[a][i] = x * t[b][i] + y * t[c][i] * model.inertia[i].mass + z
+                        mass = model.inertia[i].mass
+                        t[a][i] = x * read(t[b][i]) + y * read(t[c][i]) * mass + z
                     elif what == 1:
-                        t[a][i] = t[a][i] + x * t[b][lam[i]]
+                        t[a][i] = t[a][i] + x * read(t[b][lam[i]])
                     elif what == 2 and lam[i] != 0:
-                        t[a][lam[i]] = t[a][lam[i]] + x * t[b][i] * t[c][i]
+                        t[a][lam[i]] = t[a][lam[i]] + x * read(t[b][i]) * read(t[c][i])
                     elif what == 3:
-                        total.add(x * t[a][i][0] * t[b][i][0])
+                        total.add(x * read(t[a][i])[0] * read(t[b][i])[0])
                     elif what == 4:
                         t[a][i] = np.array([x])
                     elif what == 5:
-                        t[a][i] = t[a][i] * y + x * total.value
+                        t[a][i] = read(t[a][i]) * y + x * read([total.value])[0]
+                    elif what == 8:
+                        t[a][i], t[b][i] = t[b][i], t[a][i]
             what, (a, b, c), (x, y, z) = statements[0]
             if what == 6:
                 sums = model.copy_table(t[b])
                 for i in model.outward() if inward else model.inward():
                     for j in model.above(i):
-                        sums[j] = sums[j] + x * t[c][i]
+                        sums[j] = sums[j] + x * read(t[c][i])
                     sums[i] = sums[i] + y
                 t[a] = sums
             if what == 7 and a != b:
                 for i in model.inward() if inward else model.outward():
                     for j in model.above(i):
-                        t[a][i] = t[a][i] + x * t[b][j] if c % 2 else t[a][i] * y + z
+                        if c % 2:
+                            t[a][i] = t[a][i] + x * read(t[b][j])
+                        else:
+                            t[a][i] = read(t[a][i]) * y + z
                     t[b][i] = t[a][i] + x
         for i in model.outward():
             out[i] = t[TABLES - 1][i] * np.ones(model.joint[i].nv, dtype=int)
@@ -113,9 +134,9 @@ def random_smooth_text(seed):
     return text
 
 
-def recorded(seed, make=random_text):
+def recorded(seed, make=random_text, **options):
     """Text, robot, data, source and program."""
-    text, model = make(seed), random_tree(6, seed, joints=JOINTS)
+    text, model = make(seed, **options), random_tree(6, seed, joints=JOINTS)
     source, data = Source(text, {"q": AXES["q"]}, f"random text {seed}"), data_of(model)
     return text, model, data, source, source.program({BODIES: data.domains[BODIES].kinds})
 
@@ -154,16 +175,43 @@ def test_random_texts_have_gradients():
         assert close(gradient @ dq, expected), seed
 
 
-@pytest.mark.parametrize("seed", [3, 8])
-def test_random_texts_as_machine_code(seed):
-    text, model, data, source, _ = recorded(seed)
+def machine_code(text, model, data, source):
+    """The kernel of a text for a robot."""
     outputs = [Argument("out0", (model.nv,)), Argument("out1", ())]
-    kernel = LoopKernel(
+    return LoopKernel(
         source.name, [Argument("q", (model.nq,))], outputs, source, data,
         reference=lambda arrays: text(model, *arrays), validate=lambda arrays: None,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_random_texts_as_machine_code(seed):
+    text, model, data, source, _ = recorded(seed)
     q = np.random.default_rng(seed).standard_normal((5, model.nq))
-    found = kernel.call(q)
+    found = machine_code(text, model, data, source).call(q)
     for k in range(5):
         for x, expected in zip(found, text(model, q[k]), strict=True):
             assert close(x[k], expected)
+
+
+def test_all_writers_compute_the_same_bits_of_random_programs(tmp_path):
+    """Of integers, which nothing rounds, so that any difference is a wrong place or order."""
+    cases = {f"run{seed}": recorded(seed, exact=True) for seed in range(30)}
+    for _, _, data, *_ in cases.values():
+        for tables in data.numbers.values():
+            tables.update({name: np.rint(2 * np.asarray(x)) for name, x in tables.items()})
+    in_c = all_loops_in_c(tmp_path, {n: (p, data) for n, (_, _, data, _, p) in cases.items()})
+    different = set()
+    for n, (name, (text, model, data, source, program)) in enumerate(cases.items()):
+        q = np.random.default_rng(n).integers(-3, 4, (5, model.nq)).astype(float)
+        runs = [in_c[name]]
+        if n % 5 == 0:  # each of them takes a second to compile
+            runs += [machine_code(text, model, data, source).call]
+            runs += [loops_in_cuda(tmp_path, recompute(program), data)]
+        expected = interpret(program, data, q)
+        assert max(np.abs(x).max() for x in expected) < 2**40
+        different.update(np.abs(expected[0]).ravel())
+        for run in runs:
+            for found, x in zip(run(q), expected, strict=True):
+                np.testing.assert_array_equal(found, x, err_msg=name)
+    assert len(different) > 100

@@ -14,8 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from kinetree.codegen.build import code_of
+from kinetree.codegen.loops.layout import layout_of_kinds
 from kinetree.codegen.loops.recomputed import recompute
-from kinetree.codegen.render import c, c_loops, cuda_loops, cuda_pieces, loop_tables, numpy
+from kinetree.codegen.loops.robots import tables
+from kinetree.codegen.render import c, c_loops, cuda_loops, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
 
@@ -246,10 +248,10 @@ def all_loops_in_c(folder, programs, dtype="float64", level=1):
 
 def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
     """The CUDA C of a ``LoopProgram`` for a robot on the CPU, threads taking turns."""
-    plan = loop_tables.table_plan(program)
-    ints, numbers = loop_tables.tables(plan, data)
+    layout = layout_of_kinds(program)
+    ints, numbers = tables(layout, data)
     numbers, arguments = numbers.astype(dtype), _as_arguments(program, data)
-    rows = int(ints[plan.header["rows of a sample"]])
+    rows = int(ints[layout.header["rows of a sample"]])
     sizes = sum(a.size for a in (*arguments.inputs, *arguments.outputs))
     shared, work = cuda_loops.room(place, rows, sizes, dtype)
     text = SimpleNamespace(text=cuda_loops.render(program, dtype, place), shared=shared, ahead=True)

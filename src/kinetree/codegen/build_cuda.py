@@ -63,14 +63,14 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         kernel: has ``source.program(kinds)``, and a robot as ``data``.
         dtype: precision.
         device: number of the device.
-        decide: takes a ``TablePlan``; returns the place of numbers as ``render.cuda_loops`` names
+        decide: takes a ``Layout``; returns the place of numbers as ``render.cuda_loops`` names
             it, bytes of shared memory of a warp, and numbers of a sample in a workspace.
         resident: as in ``render.cuda_loops``.
         options: for the compiler.
     """
     from kinetree.codegen.loops.language import BODIES
+    from kinetree.codegen.loops.layout import Layout, layout_of_kinds, name_of
     from kinetree.codegen.loops.recomputed import recompute
-    from kinetree.codegen.render.loop_tables import TablePlan, name_of, table_plan
 
     host, program = nvrtc.host(device), None
     rows = kernel.data.domains.get(BODIES)
@@ -82,12 +82,12 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
-        plan = TablePlan(**known["plan"])
+        layout = Layout(**known["layout"])
     else:
         program = recompute(kernel.source.program(kinds))
-        plan = table_plan(program)
-        known = {"plan": asdict(plan), "programs": {}}
-    place, shared, work = decide(plan)
+        layout = layout_of_kinds(program)
+        known = {"layout": asdict(layout), "programs": {}}
+    place, shared, work = decide(layout)
     name = known["programs"].get(place)
     code = open_store().get(program_key(name, host)) if name else None
     if code is None:

@@ -264,15 +264,18 @@ def _fusible(graph, order, roots):
     return fused
 
 
-def inputs_at_first_use(statements, roots):
-    """Statements with loads of inputs moved down to their first use."""
+def inputs_at_first_use(statements, roots, replaced=None):
+    """Statements with loads of inputs moved down to their first use.
+
+    ``replaced``: for a target the inputs whose places get its value, which must be loaded before.
+    """
     moved, pending = [], {s.targets[0]: s for s in statements if s.op == "input"}
     for s in statements:
         if s.op == "input":
             continue
-        for a in s.operands if pending else ():
-            if a in pending:
-                moved.append(pending.pop(a))
+        if pending:
+            late = [i for t in s.targets for i in replaced.get(t, ())] if replaced else ()
+            moved += [pending.pop(a) for a in (*s.operands, *late) if a in pending]
         moved.append(s)
     return moved + [pending[i] for i in dict.fromkeys(roots) if i in pending]  # passed through
 

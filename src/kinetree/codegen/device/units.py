@@ -16,7 +16,7 @@ from kinetree.codegen.device.assembly import optimise
 from kinetree.codegen.device.interleaved import Interleaved, interleave, scalar_text
 from kinetree.codegen.keys import program_key, program_of
 from kinetree.codegen.loops.language import BODIES
-from kinetree.codegen.loops.plan import units_of
+from kinetree.codegen.loops.robots import units_of
 from kinetree.codegen.render.llvm_body import Vector
 from kinetree.codegen.render.llvm_math import angles
 from kinetree.codegen.render.llvm_shared import shared_symbol
@@ -153,17 +153,17 @@ def kernel_code(variant: Any, kernel: Any) -> KernelCode:
 def _general(variant, kernel):
     """GPU code of a kernel by general loops over bodies: its units and numbers of its cases."""
     code, data = variant.shared, kernel.data
-    plan, cases, units = code.plan, {}, [_angles(code.group)]
+    layout, cases, units = code.layout, {}, [_angles(code.group)]
     kinds = data.rows(BODIES).kinds
 
     def step_text():
         from kinetree.codegen.render.llvm_loops import step
 
-        return step(code.record_loops(kinds[:1]), plan, "float64", 1)
+        return step(code.record_loops(kinds[:1]), layout, "float64", 1)
 
     units.append(_rename(code.step, step_text))
-    wanted = [u for u in units_of(data, plan) if code.units[u]["program"] is not None]
-    pairs = frozenset(u[1] for u in units_of(data, plan) if len(u[1]) > 1)
+    wanted = [u for u in units_of(data, layout) if code.units[u]["program"] is not None]
+    pairs = frozenset(u[1] for u in units_of(data, layout) if len(u[1]) > 1)
     for domains, own in wanted:
         entry = code.units[domains, own]
         program = entry["program"]
@@ -173,7 +173,7 @@ def _general(variant, kernel):
         def unit_text(domains=domains, own=own):
             from kinetree.codegen.render.llvm_cases import unit
 
-            return unit(code.record_loops(kinds, pairs), plan, domains, own, "float64", 1)
+            return unit(code.record_loops(kinds, pairs), layout, domains, own, "float64", 1)
 
         units.append(_rename(program, unit_text))
     ends = len(kernel.inputs) + len(kernel.outputs)

@@ -2,11 +2,12 @@
 
 import textwrap
 
+from kinetree.codegen.loops.layout import layout_of_kinds
+from kinetree.codegen.loops.robots import tables
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render.c import NOT_FINITE, C, argument_name, declaration
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, TableLanguage
-from kinetree.codegen.render.loop_tables import table_plan, tables
 from kinetree.expr.node import Graph
 
 
@@ -33,8 +34,8 @@ def arguments(program, data, names=()):
 
 def stack(program, data) -> int:
     """Size of the stack array for all rows of a sample in the C function [numbers]."""
-    plan = table_plan(program)
-    return int(tables(plan, data)[0][plan.header["rows of a sample"]])
+    layout = layout_of_kinds(program)
+    return int(tables(layout, data)[0][layout.header["rows of a sample"]])
 
 
 def render(program, data, dtype="float64", *, name=None, results=()) -> str:
@@ -47,13 +48,13 @@ def render(program, data, dtype="float64", *, name=None, results=()) -> str:
         name: of the function; that of the program by default.
         results: names of the results, where they are not those of the program.
     """
-    c, plan, name = C(dtype), table_plan(program), name or identifier(program.name)
-    writer = LoopWriter(program, plan, lambda case: _Case(dtype), c.constant(0.0))
+    c, layout, name = C(dtype), layout_of_kinds(program), name or identifier(program.name)
+    writer = LoopWriter(program, layout, lambda case: _Case(dtype), c.constant(0.0))
     body = writer.text()
-    ints, numbers = tables(plan, data)
+    ints, numbers = tables(layout, data)
     inputs, outputs = arguments(program, data, results)
     lines = [
-        f"{c.real} rows[{max(int(ints[plan.header['rows of a sample']]), 1)}];",
+        f"{c.real} rows[{max(int(ints[layout.header['rows of a sample']]), 1)}];",
         *(f"const {c.real} *const {_own('in', a.name)} = {argument_name(a)};" for a in inputs),
         *(
             f"{c.real} *const {_own('out', table)} = {argument_name(a)};"

@@ -1,7 +1,7 @@
 """Loops over tables in CUDA C: one thread computes one sample, the robot is data for all of them.
 
 The text defines ``run(count, dense, input, step, ..., output, ..., work, ints, numbers)``, the
-arguments as in ``render.cuda``; then a workspace, and a robot's tables (``loop_tables``). Threads
+arguments as in ``render.cuda``; then a workspace, and a robot's tables (``loops.robots``). Threads
 of a warp always do the same, since the robot alone decides what comes next; where values decide,
 each goes its own way.
 
@@ -15,12 +15,12 @@ that the workspace is no larger than the device has threads for.
 
 from dataclasses import dataclass
 
+from kinetree.codegen.loops.layout import layout_of_kinds
 from kinetree.codegen.render.c import NOT_FINITE, C
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, TableLanguage
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
-from kinetree.codegen.render.loop_tables import table_plan
 
 PLACES = ("shared", "arguments", "memory")
 """What is in shared memory: rows, arguments and results; all but rows; nothing."""
@@ -81,15 +81,15 @@ def render(program, dtype="float64", place="memory", resident=0) -> str:
         resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
             what the compiler finds best.
     """
-    plan, number = table_plan(program), C(dtype).constant
-    writer = LoopWriter(program, plan, lambda case: _Case(case, dtype), number(0.0))
+    layout, number = layout_of_kinds(program), C(dtype).constant
+    writer = LoopWriter(program, layout, lambda case: _Case(case, dtype), number(0.0))
     body = writer.text()
     parts = [
         f"/* {program.name}, any robot, {dtype}: written by kinetree. */",
         _head(dtype, place),
         elementary(dtype),
         _MOVES.replace("ZERO", number(0.0)),
-        _run(program, plan, writer, body, dtype, resident),
+        _run(program, layout, writer, body, dtype, resident),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -178,7 +178,7 @@ DEVICE void turned_out(real *to, real *tile, const real *from, int size, int row
 }"""
 
 
-def _run(program, plan, writer, body, dtype, resident):
+def _run(program, layout, writer, body, dtype, resident):
     """CUDA kernel ``run``: each warp computes one set of 32 samples after another."""
     tables = _Arguments(program, writer, dtype)
     lines = [
@@ -188,7 +188,7 @@ def _run(program, plan, writer, body, dtype, resident):
         "if (first >= count) return;",
         *tables.sizes,
         f"const int entries_of_a_sample = {tables.entries};",
-        f"const int rows_of_a_sample = ints[{plan.header['rows of a sample']}];",
+        f"const int rows_of_a_sample = ints[{layout.header['rows of a sample']}];",
         *_PLACES_OF_A_WARP,
         "real *const rows = rows_of_a_warp + lane;",
         "int arguments = 0;",

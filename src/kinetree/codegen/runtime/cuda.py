@@ -10,10 +10,10 @@ from threading import local
 from kinetree.arrays.device import external_stream
 from kinetree.codegen.build_cuda import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.loops.robots import tables
 from kinetree.codegen.nvrtc import cupy, driver
 from kinetree.codegen.render.cuda import LARGEST_BLOCK
 from kinetree.codegen.render.cuda_loops import PLACES, LoopLayout, room
-from kinetree.codegen.render.loop_tables import tables
 from kinetree.errors import DeviceMemoryError
 
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first
@@ -255,10 +255,10 @@ class LoopCudaKernel(CudaKernel):
         layout = layout or LoopLayout()
         sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
 
-        def decide(plan):
+        def decide(loops):
             """Place, bytes of shared memory of a warp, and numbers of a sample elsewhere."""
-            self.robot = tables(plan, kernel.data)
-            rows = int(self.robot[0][plan.header["rows of a sample"]])
+            self.robot = tables(loops, kernel.data)
+            rows = int(self.robot[0][loops.header["rows of a sample"]])
             for place in (layout.place,) if layout.place else PLACES:
                 shared, work = room(place, rows, sizes, dtype)
                 warps = attributes["MaxSharedMemoryPerMultiprocessor"] // (shared + _OWN)

@@ -22,7 +22,8 @@ from kinetree.codegen import build, keys
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import LinkedEntry
 from kinetree.codegen.loops.language import BODIES, SINGLE
-from kinetree.codegen.loops.plan import Bound, WordLayout, plan_of, units_of
+from kinetree.codegen.loops.layout import Layout, layout_of
+from kinetree.codegen.loops.robots import Bound, units_of
 from kinetree.codegen.machine_code import default_lanes, has_many_registers, load
 from kinetree.codegen.program import Argument
 from kinetree.codegen.progress import building
@@ -45,7 +46,7 @@ class LoopCode:
         self.source, self.key, self.dtype, self.lanes = source, key, dtype, lanes
         self.units: dict[tuple, dict] = {}
         self.name = _name(source, key)
-        self.plan: Any = None
+        self.layout: Any = None
 
     def ready(self, data) -> None:
         """Load or compile the code for all kinds of bodies of a robot."""
@@ -58,8 +59,8 @@ class LoopCode:
     def _have(self, data, make):
         """Whether all code for a robot is loaded; compiles what is missing only if ``make``."""
         found: dict[str, Any] = {}
-        whole = self.plan is not None or self._have_plan(data, found, make)
-        missing = [u for u in units_of(data, self.plan) if u not in self.units] if whole else []
+        whole = self.layout is not None or self._have_layout(data, found, make)
+        missing = [u for u in units_of(data, self.layout) if u not in self.units] if whole else []
         for wanted in (
             [u for u in missing if len(u[1]) < 2],
             [u for u in missing if len(u[1]) > 1],
@@ -92,7 +93,7 @@ class LoopCode:
         """Cache key of a part of this code, or None."""
         return keys.loop_request(self.key, self.dtype, self.lanes, *what)
 
-    def _have_plan(self, data, found, make):
+    def _have_layout(self, data, found, make):
         """Load the memory layout and entry point from disk, or compile; whether they are there."""
         self.codes = {}
         request = self._request("step", _names(data))  # lanes as they usually are
@@ -101,8 +102,8 @@ class LoopCode:
             known = json.loads(kept)
             code = build.kept_program(known["program"])
             if code is not None:
-                self.plan, self.step = WordLayout(**known["plan"]), known["program"]
-                self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
+                self.layout, self.step = Layout(**known["layout"]), known["program"]
+                self.lanes, found[self.step] = 1 if self.layout.alone else self.lanes, code
                 self.group = known["group"]
                 return True
         if not make:
@@ -112,13 +113,13 @@ class LoopCode:
         from kinetree.codegen.render.llvm_math import angles_at_once
 
         program = self.record_loops(data.rows(BODIES).kinds[:1])  # it is the same for all
-        self.plan = plan_of(program, data.numbers)
-        self.lanes = 1 if self.plan.alone else self.lanes
+        self.layout = layout_of(program, data.numbers)
+        self.lanes = 1 if self.layout.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
-        self.step, text = keys.program_of(step(program, self.plan, self.dtype, self.lanes))
+        self.step, text = keys.program_of(step(program, self.layout, self.dtype, self.lanes))
         found[self.step] = build.kept_program(self.step) or text
         if request:
-            entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
+            entry = {"layout": asdict(self.layout), "program": self.step, "group": self.group}
             open_store().put(request, json.dumps(entry).encode())
         return True
 
@@ -142,15 +143,16 @@ class LoopCode:
 
     def _entry(self, program, domains, kinds, found):
         """Cache record of a unit: its program's name, cases, angle, and numbers of a row."""
-        from kinetree.codegen.render.llvm_cases import angle_of, cases_of, unit
+        from kinetree.codegen.loops.lowering import angle_of, cases_of
+        from kinetree.codegen.render.llvm_cases import unit
 
-        cases = [n for n, *_ in cases_of(program, self.plan, domains, kinds)]
-        angle = angle_of(program, self.plan, domains, kinds)
+        cases = [n for n, *_ in cases_of(program, self.layout, domains, kinds)]
+        angle = angle_of(program, self.layout, domains, kinds)
         entry: dict[str, Any] = {"program": None, "cases": cases, "angle": angle}
         if len(kinds) < 2:
             entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
         if cases:
-            text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
+            text = unit(program, self.layout, domains, kinds, self.dtype, self.lanes)
             name, text = keys.program_of(text)
             if found.get(name) is None:
                 found[name] = build.kept_program(name) or text

@@ -1,0 +1,186 @@
+"""Addresses in loop programs: from the paths of rows to values and places in lowered form."""
+
+from kinetree.codegen.loops.language import SINGLE, Append, NumberPlace
+from kinetree.codegen.loops.layout import ANGLE, KIND, ROW
+from kinetree.codegen.loops.lowered import (
+    INTEGER,
+    LISTED,
+    MODEL,
+    NUMBERS,
+    RECORD,
+    ROBOT,
+    EntryPlace,
+    ModelPlace,
+    NewRow,
+    RowPlace,
+    Value,
+)
+
+
+def header_word(layout, what: str, kind: str = INTEGER) -> Value:
+    """A word of the header, by what is at it."""
+    name = what.replace(" of ", ".").replace(" ", ".")
+    return Value(name, kind, "word", (ROBOT, layout.header[what]))
+
+
+def product_of(a: Value, b: "Value | int") -> Value:
+    """A product of integers; ``a`` itself where ``b`` is one."""
+    if b == 1:
+        return a
+    known = b if isinstance(b, int) else f".{b.name}"
+    return Value(f"{a.name}.x{known}", INTEGER, "product", (a, b))
+
+
+def sum_of(a: "Value | None", b: "Value | int") -> Value:
+    """A sum of integers; ``b`` itself where ``a`` is None."""
+    if a is None:
+        return b if isinstance(b, Value) else Value(f"plus{b}", INTEGER, "sum", (0, b))
+    known = b if isinstance(b, int) else f".{b.name}"
+    return Value(f"{a.name}.plus{known}", INTEGER, "sum", (a, b))
+
+
+class Addresses:
+    """Where code finds rows, numbers of the model and entries of arrays.
+
+    Args:
+        program: a ``LoopProgram``.
+        layout: of the program.
+        variables: domain and kind of each variable in scope.
+    """
+
+    def __init__(self, program, layout, variables):
+        self.program, self.layout, self.variables = program, layout, variables
+        self.axes = dict(layout.arguments)
+        self.argument = {name: k for k, (name, _) in enumerate(layout.arguments)}
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def record(self, path) -> tuple[Value, str]:
+        """The record of the row that a path names, and its domain."""
+        head, _, column = path.rpartition(".")
+        if not head:
+            if path not in self.variables:
+                return header_word(self.layout, f"records of {SINGLE}", RECORD), SINGLE
+            domain = self.variables[path][0]
+            return Value(path, self._type(domain), "variable"), domain
+        if column == "new":
+            behind = self.first_of_list(head), self.layout.size(head), self.count(head)
+            return Value(f"new.{head}", LISTED, "element", behind), head
+        record, domain = self.record(head)
+        target, at = self.layout.column(domain, column)
+        return Value(f"to.{path}", self._type(target), "word", (record, at)), target
+
+    def _type(self, domain):
+        """The type of records of a domain."""
+        return LISTED if domain in self.layout.lists else RECORD
+
+    def row_number(self, path) -> Value:
+        """Where the row of a path begins in the workspace, an integer."""
+        head, _, column = path.rpartition(".")
+        if not head:
+            return Value(f"row.{path}", INTEGER, "word", (self.record(path)[0], ROW))
+        if column == "new":
+            before = product_of(self.count(head), header_word(self.layout, f"width of {head}"))
+            return sum_of(header_word(self.layout, f"rows of {head}"), before)
+        record, domain = self.record(head)
+        at = self.layout.column(domain, column)[1] + 1
+        return Value(f"row.{path}", INTEGER, "word", (record, at))
+
+    def row(self, path) -> tuple[Value, dict]:
+        """Where the numbers of a row begin, and the place of each among them."""
+        head, _, column = path.rpartition(".")
+        if not head:
+            numbers = self.program.rows.get(self.variables.get(path, (SINGLE, "")), ())
+        elif column == "new":
+            numbers = self.program.rows[head, ""]
+        else:
+            numbers = self.program.shared[self.record(path)[1]]
+        value = Value(f"numbers.{path}", NUMBERS, "row", (self.row_number(path),))
+        return value, {at: k for k, at in enumerate(numbers)}
+
+    def sine(self, variable) -> Value:
+        """Where the sine of a row's joint angle is."""
+        angle = Value(f"angle.{variable}", INTEGER, "word", (self.record(variable)[0], ANGLE))
+        return Value(f"sine.{variable}", NUMBERS, "row", (angle,))
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    def cell(self, name) -> Value:
+        """Where machine code keeps the length of a list."""
+        return header_word(self.layout, f"count of {name}")
+
+    def count(self, name, when="") -> Value:
+        """The length of a list."""
+        return Value(f"rows.now.{name}{when}", INTEGER, "count", (name, self.cell(name)))
+
+    def first_of_list(self, name) -> Value:
+        """The record of the first row of a list."""
+        place = header_word(self.layout, f"records of {name}")
+        return Value(f"first.{name}", LISTED, "within", (place,))
+
+    def new_row(self, append: Append, keep: int | None) -> NewRow:
+        """The row behind the last of a list, which counts if a node holds."""
+        name, words = append.list, {KIND: 0, ROW: self.row_number(f"{append.list}.new")}
+        for column, path in append.columns.items():
+            at = self.layout.column(name, column)[1]
+            words |= {at: self.record(path)[0], at + 1: self.row_number(path)}
+        record, _ = self.record(f"{name}.new")
+        most = header_word(self.layout, f"most of {name}")
+        return NewRow(name, record, tuple(words.items()), keep, self.count(name), most)
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def place(self, place: NumberPlace) -> "RowPlace | ModelPlace | EntryPlace":
+        """Where a number is."""
+        storage, k = self.program.tables[place.table].storage, (place.index or (0,))[0]
+        if storage == "rows":
+            row, places = self.row(place.paths[0])
+            return RowPlace(row, places[place.table, k])
+        if storage == "model":
+            record, domain = self.record(place.paths[0])
+            word = self.layout.table(domain, place.table)
+            name = f"model.{place.paths[0]}.{place.table}"
+            return ModelPlace(Value(name, MODEL, "word", (record, word)), k)
+        return self._entry(place)
+
+    def _entry(self, place):
+        """An entry of an argument or result, by offsets along its axes."""
+        axes, total, at = self.axes[place.table], None, 0
+        paths = ("",) * len(axes) if place.paths == ("",) else place.paths
+        index = place.index or (0,) * len(axes)
+        for k, (path, n) in enumerate(zip(paths, index, strict=bool(axes))):
+            stride, first = self.length(axes[k + 1 :]), self._first(path) if path else None
+            if isinstance(stride, int):
+                at += n * stride
+            elif n:
+                first = sum_of(first, n)
+            if first is not None:
+                total = sum_of(total, product_of(first, stride))
+        return self.array(place.table)._replace(offset=total, at=at)
+
+    def array(self, table) -> EntryPlace:
+        """The beginning of an argument or result."""
+        given = self.program.tables[table].storage == "argument"
+        return EntryPlace(table, self.argument[table], given, None, 0)
+
+    def _first(self, path):
+        """The first entry of a row along an axis."""
+        head, _, column = path.rpartition(".")
+        record, domain = self.record(head)
+        at = self.layout.column(domain, column)[1]
+        return Value(f"first.{path}", INTEGER, "word", (record, at))
+
+    def length(self, axes) -> "Value | int":
+        """Product of the lengths of some axes."""
+        known, names = 1, []
+        for a in axes:
+            if isinstance(a, str):
+                names.append(header_word(self.layout, f"length of {a}"))
+            else:
+                known *= a
+        if not names:
+            return known
+        total = names[0]
+        for length in names[1:]:
+            total = product_of(total, length)
+        return product_of(total, known)
