@@ -45,7 +45,7 @@ class TableRow:
     error: Callable[[str], LoadError]  # puts file and line before a message
 
     def to_row(self, i) -> DHRow:
-        """The row of the table."""
+        """Denavit–Hartenberg row number ``i`` in SI units."""
         v, where = self.values, self.error
         kind = _TYPES.get(str(v.get("type") or "revolute").strip().lower())
         if kind is None:
@@ -82,7 +82,7 @@ class TableRow:
             raise where(str(error)) from None
 
     def _inertia(self):
-        """Inertia of the link, or None without a mass."""
+        """Inertia of the link, or None if the row has no mass."""
         v = self.values
         if "mass" not in v:
             for name in LISTS:
@@ -100,7 +100,7 @@ class TableRow:
 
 
 def to_model(entries: list[TableRow], path, *, convention, strict, **arm) -> Model:
-    """The chain of links that the rows describe.
+    """Model of the chain of links that Denavit–Hartenberg rows describe.
 
     Args:
         entries: the rows.
@@ -133,7 +133,7 @@ def to_model(entries: list[TableRow], path, *, convention, strict, **arm) -> Mod
 
 
 def _on_axis(row, convention):
-    """The inertia in the frame of the body, which is on the axis of its joint."""
+    """Inertia of a link in the frame of its body, whose z axis is the joint's."""
     if row.inertia is None:
         return Inertia.zero()
     if convention == "modified":
@@ -148,7 +148,7 @@ _LIMITS = ("lower", "upper", "velocity", "effort")
 
 
 def read_dh(source, report, folders, options) -> Model:
-    """The arm of a CSV or TOML file of Denavit–Hartenberg parameters."""
+    """Model of a CSV or TOML file of Denavit–Hartenberg parameters."""
     text = decode(source, report.path)
     if report.path.lower().endswith(".toml") or _is_toml(text):
         return read_dh_document(Document(text, report.path), report, options)
@@ -156,7 +156,7 @@ def read_dh(source, report, folders, options) -> Model:
 
 
 def _is_toml(text):
-    """Whether the first line that says something is an assignment or a header."""
+    """Whether text is TOML: its first line with content is an assignment or a table header."""
     for line in text.split("\n"):
         line = line.strip()
         if line and not line.startswith("#"):
@@ -165,7 +165,7 @@ def _is_toml(text):
 
 
 def read_dh_document(document: Document, report, options) -> Model:
-    """The arm of a TOML file with ``dh = "modified"`` or ``dh = "standard"``."""
+    """Model of a TOML file with ``dh = "modified"`` or ``dh = "standard"``."""
     top = TomlTable(document, document.data, (), "file")
     convention = top.text("dh")
     if convention not in CONVENTIONS:
@@ -190,7 +190,7 @@ def read_dh_document(document: Document, report, options) -> Model:
 
 
 def _steps(top, key, names):
-    """Lengths and angles of the base or tool."""
+    """Lengths and angles of the base or tool of a Denavit–Hartenberg table."""
     inner = top.table(key)
     if inner is None:
         return (0,) * len(names)
@@ -200,7 +200,7 @@ def _steps(top, key, names):
 
 
 def _entry(table: TomlTable, i):
-    """Row of a table of Denavit and Hartenberg's parameters."""
+    """Row of a Denavit–Hartenberg table from a TOML table."""
     table.label = f"row {i}"
     values = {}
     for name in TEXTS:
@@ -249,7 +249,7 @@ _LONGEST_LINE = 10_000
 
 
 def read_sheet(text: str, report, options) -> Model:
-    """The arm of a CSV text."""
+    """Model of a CSV text of Denavit–Hartenberg parameters."""
     sheet = _Sheet(text, report.path)
     parameters = dict(options.parameters)
     if parameters:
@@ -296,11 +296,11 @@ class _Sheet:
                 raise self.error(number, f"more than {MOST_ROWS} rows; an arm has fewer")
 
     def error(self, line, message):
-        """An error that begins with file and line."""
+        """LoadError that begins with file and line."""
         return LoadError(f"{self.path}:{line}: {message}")
 
     def setting(self, name, size, default):
-        """A setting as a given number of numbers."""
+        """Numbers of a setting in the CSV file, (size,)."""
         if name not in self.settings:
             return default
         words = self.settings[name].replace(",", " ").split()
@@ -310,7 +310,7 @@ class _Sheet:
         return tuple(self._number(word, "", line, name) for word in words)
 
     def entries(self) -> list[TableRow]:
-        """The rows, read by the columns that the heading names."""
+        """Rows of the CSV file, read by the columns that its heading names."""
         if not self.lines:
             raise self.error(1, "the table is empty")
         line, heading = self.lines[0]
@@ -336,7 +336,7 @@ class _Sheet:
             raise self.error(line, f"not CSV: {error}") from None
 
     def _columns(self, line, cells):
-        """Names and units of the columns."""
+        """Names and units of the columns of a CSV heading."""
         columns = []
         for cell in cells:
             found = _HEADING.fullmatch(cell)
@@ -352,7 +352,7 @@ class _Sheet:
         return columns
 
     def _entry(self, line, i, columns, cells):
-        """Row of parameters from cells."""
+        """Row of Denavit–Hartenberg parameters from the cells of a CSV line."""
         values = {}
         for (name, unit), cell in zip(columns, cells, strict=True):
             cell = cell.strip()
@@ -373,11 +373,11 @@ class _Sheet:
         return TableRow(values, partial(self._row_error, line, i))
 
     def _row_error(self, line, i, message):
-        """Error about row ``i``, with its line in the file."""
+        """LoadError about row ``i``, with its line in the file."""
         return self.error(line, f"row {i}: {message}")
 
     def _number(self, text, unit, line, what, *, infinite=False):
-        """Number of a cell in SI units."""
+        """Number in a CSV cell, converted to SI units."""
         if unit and _UNIT.search(text):
             raise self.error(line, f"{what}: {text!r} has a unit, and so has the heading: [{unit}]")
         try:

@@ -23,7 +23,7 @@ IMU = {
 
 
 def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sensor]:
-    """The ``<sensor>`` on a link, at the placement ``X``; none of a kind that is not read."""
+    """Sensors of a ``<sensor>`` on a link, placed at ``X``; empty for unsupported kinds."""
     name, kind = node.get("name") or "sensor", node.get("type")
     node.report.use_all(node.element)
     if kind == "imu":
@@ -48,7 +48,7 @@ _ANGLE, _SIZE = 1.047, (320, 240)  # of a camera that does not say, by the stand
 
 
 def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
-    """The camera of a ``<sensor>`` on a link, which looks along the x axis of the sensor."""
+    """Camera of a ``<sensor>`` on a link, which looks along the x axis of the sensor."""
     if node.get("type") not in CAMERAS:
         return None
     given = node.one("camera")
@@ -68,13 +68,13 @@ def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
 
 
 def _value(node, tag, default):
-    """Number of a child element, or a default."""
+    """Number in a child element, or a default."""
     part = node.one(tag)
     return default if part is None else float(part.text_numbers(1)[0])
 
 
 def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
-    """The ``<sensor>`` on a joint.
+    """Sensor of a ``<sensor>`` on a joint.
 
     Args:
         node: the element.
@@ -109,7 +109,7 @@ def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
 
 
 def named_apart(sensors: list, taken: set) -> list:
-    """Sensors or cameras whose names, if they are taken, begin with the name of the link."""
+    """Sensors or cameras with unique names: duplicates get the name of their link in front."""
     found = []
     for s in sensors:
         name = s.name if s.name not in taken else f"{s.of}_{s.name}"
@@ -127,7 +127,7 @@ def _word(node, tag):
 
 
 def _noise(node, tag):
-    """The largest standard deviation of Gaussian noise along the axes."""
+    """Largest standard deviation of a sensor's Gaussian noise over all axes."""
     part = node.one(tag) if node is not None and tag else None
     deviations = [0.0]
     for axis in part.all("x", "y", "z") if part is not None else ():

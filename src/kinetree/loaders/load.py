@@ -77,7 +77,7 @@ class Loaded(_Loaded):
 
 
 def _read_by(format, *arguments) -> Model:
-    """Read a file by the module of its format, which is imported when it is needed."""
+    """Reader function of a file format, whose module is imported at its first use."""
     read: Callable[..., Model]
     if format == "urdf":
         from kinetree.loaders.urdf import read_urdf as read
@@ -95,7 +95,7 @@ def _read_by(format, *arguments) -> Model:
 
 
 def read_json(source, report, folders, options) -> Model:
-    """The model in the JSON text of ``Model.to_dict``."""
+    """Model from the JSON text of ``Model.to_dict``."""
     try:
         data = json.loads(source, parse_int=_whole)
     except json.JSONDecodeError as error:
@@ -111,7 +111,7 @@ def read_json(source, report, folders, options) -> Model:
 
 
 def _whole(digits):
-    """An integer, as a float where it has more digits than any of a model."""
+    """Integer of a JSON file; a float if it has very many digits."""
     return int(digits) if len(digits) < 20 else float(digits)
 
 
@@ -149,7 +149,7 @@ def load(
     lump: bool | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Model:
-    """Load a mechanism from a file.
+    """Model of a mechanism from a file, with a warning of parts that are not represented.
 
     What the model cannot represent is in its ``report``. One ``ModelWarning`` lists what of it
     changes how the robot moves or touches; of the rest the log (``logging``) has the number.
@@ -198,7 +198,7 @@ def loads(
     parameters: Mapping[str, float] | None = None,
     name: str = "<text>",
 ) -> Model:
-    """Load a mechanism from a string, as ``load`` does from a file.
+    """Model of a mechanism from a string, as ``load`` makes from a file.
 
     Args:
         text: a string, or bytes.
@@ -231,7 +231,7 @@ def read(
     lump: bool | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Loaded:
-    """Model of a file as of ``load``, with the notices as data instead of a warning."""
+    """Model from a file with its notices as a report instead of a warning."""
     try:
         path = os.fspath(path)
     except TypeError:
@@ -247,7 +247,7 @@ def read(
 
 
 def _read(source, path, folders, format, options) -> Loaded:
-    """Model and report of a file's content."""
+    """Model and report from the content of a file."""
     report = Report(path)
     source, repairs = repair_xml(source)
     for what, why in repairs:
@@ -296,7 +296,7 @@ def _read(source, path, folders, format, options) -> Loaded:
 
 
 def _note_srdf_beside(path, report):
-    """A notice of a file with the semantics of the robot that was not requested."""
+    """Add a notice about an SRDF file beside the model that was not requested."""
     beside = Path(path).with_suffix(".srdf")
     if beside != Path(path) and beside.is_file():
         why = f"this SRDF file lies beside and is not read; load(..., srdf={str(beside)!r}) does"
@@ -304,7 +304,7 @@ def _note_srdf_beside(path, report):
 
 
 def _model(name, source, report, folders, options):
-    """The model, with a notice for arguments that made no difference to it."""
+    """Model from content, with notices about arguments that had no effect."""
     format = FORMATS[name]
     lump = format.lumps if options.lump is None else options.lump
     model = format.read(source, report, folders, replace(options, lump=lump))
@@ -317,7 +317,7 @@ def _model(name, source, report, folders, options):
 
 
 def _format(source, path):
-    """Format by the suffix, and where that leaves a choice by the root element."""
+    """Format of a file by its suffix, or by its root element where that is ambiguous."""
     suffix = Path(path).suffix.lower()
     known = next((name for name, format in FORMATS.items() if suffix in format.suffixes), None)
     if known and not FORMATS[known].root_tags:
@@ -340,17 +340,17 @@ def _format(source, path):
 
 
 def _is_file_name(text):
-    """Whether a text is the name of a file and not the content of one."""
+    """Whether a text looks like the name of a file, not like its content."""
     return "\n" not in text and Path(text).suffix.lower() in (*_suffixes(), ".xml")
 
 
 def _suffixes():
-    """Suffixes of all formats."""
+    """File suffixes of all formats."""
     return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
 def announce(loaded: Loaded) -> Model:
-    """The model, after a warning of what changes how it moves; of other notices the number.
+    """The model, after one warning about notices that affect its motion.
 
     The number goes to the log, which Python prints to the standard error where a program does not
     say otherwise: nothing is wrong, so that it is not a warning.
@@ -368,7 +368,7 @@ def announce(loaded: Loaded) -> Model:
 
 
 def _notices(count):
-    """Words for a number of notices."""
+    """Number of notices in words."""
     return "1 notice" if count == 1 else f"{count} notices"
 
 
@@ -378,5 +378,5 @@ def _count(notices):
 
 
 def _list(notices, head):
-    """Notices as lines below a heading."""
+    """Notices as lines of text below a heading."""
     return "\n  ".join([f"{head}:", *in_lines(notices)])

@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "mesh_bounds", "mesh_file", "mesh_inertia"]
 def mesh_inertia(
     path, *, density=None, mass=None, scale=(1.0, 1.0, 1.0), hull=False, folders=None
 ) -> Inertia:
-    """Inertia of the homogeneous solid that a mesh encloses, in the coordinates of the mesh.
+    """Inertia of the homogeneous solid that a mesh encloses, in mesh coordinates.
 
     Args:
         path: an STL, OBJ, PLY or OFF file, or a name such as ``package://...`` with ``folders``.
@@ -48,12 +48,12 @@ def mesh_inertia(
 
 
 def mesh_bounds(path, *, scale=(1.0, 1.0, 1.0), folders=None):
-    """Smallest and largest coordinates of a mesh along x, y and z [m], (2, 3)."""
+    """Smallest and largest coordinates of a mesh along x, y, z [m], (2, 3)."""
     return np.array(_open(path, scale, folders).bounds)
 
 
 def _open(path, scale, folders):
-    """Triangles of a mesh file, found in folders where there are some."""
+    """Triangles of a mesh file, searched in folders."""
     name = os.fspath(path)
     if folders is not None:
         name = Folders(None, folders).resolve(name)
@@ -64,7 +64,7 @@ def _open(path, scale, folders):
 
 
 def mesh_file(name: str, folders: Folders, note) -> str | None:
-    """The path to keep for a mesh, or None; ``note(why)`` is called with what is wrong with it.
+    """Path of a mesh file, or None; ``note(why)`` is called if it cannot be used.
 
     A file that is missing keeps its path, and a package that is missing its name. What lies outside
     the allowed folders is left out, so that it is not opened later.

@@ -51,7 +51,7 @@ class Folders:
         self._found: dict[tuple, list[Path]] = {}  # packages, which many meshes name
 
     def _around(self):
-        """Folders around the file in which others are looked for."""
+        """Folders around the model file in which other files are searched."""
         if self.own is None:
             return []
         found = [self.own]
@@ -63,14 +63,14 @@ class Folders:
         return found
 
     def resolve(self, name: str) -> str:
-        """The absolute path of an existing file, or LoadError with the reason."""
+        """Absolute path of an existing file; LoadError with the reason otherwise."""
         path = self.locate(name)
         if not os.path.isfile(path):
             raise LoadError(f"{short(name)} does not exist: no file {short(path)}")
         return path
 
     def locate(self, name: str) -> str:
-        """The absolute path that a name stands for, inside an allowed folder; it may not exist."""
+        """Absolute path for a file name or URI, inside an allowed folder; it need not exist."""
         if "\0" in name or not name.strip():
             raise LoadError(f"{short(name)} is not a file name")
         slashed = name.replace("\\", "/")  # written on Windows, unless there is such a file
@@ -78,7 +78,7 @@ class Folders:
         return path if slashed == name or os.path.exists(path) else self._locate(slashed)
 
     def _locate(self, name):
-        """Path of a file by its name or address, or None."""
+        """Path of a file by its name or URI, or None."""
         scheme, found, rest = name.partition("://")
         if found and scheme in _SCHEMES:
             return self._in_package(scheme, unquote(rest), name)
@@ -100,7 +100,7 @@ class Folders:
         return first
 
     def _in_package(self, scheme, rest, name):
-        """File in a ROS package or a Gazebo model."""
+        """Path of a file in a ROS package or Gazebo model, or None."""
         package, _, inside = rest.lstrip("/").partition("/")
         if package in ("", ".", ".."):
             raise LoadError(f"{short(name)} names no package")
@@ -121,7 +121,7 @@ class Folders:
         return first
 
     def _packages(self, package, marker, variables):
-        """Folders that may be the package, the likeliest first."""
+        """Candidate folders of a package, the most likely first."""
         listed = [Path(f) for v in variables for f in os.environ.get(v, "").split(os.pathsep) if f]
         for folder in [*self.extra, *listed]:
             for candidate in (folder, folder / package, folder / "share" / package):
@@ -140,7 +140,7 @@ class Folders:
                 yield Path(os.path.realpath(beside))
 
     def _check(self, path, folders, name):
-        """The real path, if it is inside one of the folders."""
+        """Real path of a file if it lies in one of the folders, else None."""
         try:
             real = Path(os.path.realpath(path))
         except (OSError, ValueError):
@@ -153,13 +153,13 @@ class Folders:
 
 
 def _is_top(folder):
-    """Whether a folder is too wide to be one robot's: the root, below it, or a home folder."""
+    """Whether a folder is too general to be a robot's: root, top-level or home folder."""
     home = os.path.expanduser("~")  # as it is for users without a home, such as some containers'
     return len(folder.parts) <= 2 or str(folder) == os.path.realpath(home)
 
 
 def package_name(marker: Path) -> str:
-    """The name that a ``package.xml`` gives its folder; that of the folder for other markers.
+    """Package name in a ``package.xml``; the folder's name for other markers.
 
     ROS goes by what is written there: a clone may lie in a folder of another name.
     """
@@ -179,7 +179,7 @@ def package_name(marker: Path) -> str:
 
 
 def content(path, most: int = LIMIT_BYTES) -> bytes:
-    """Content of a regular file, up to a largest size in bytes."""
+    """Content of a regular file of at most ``most`` bytes."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -202,7 +202,7 @@ def content(path, most: int = LIMIT_BYTES) -> bytes:
 
 
 def _suggestion(path) -> str:
-    """A suggestion for the name of a file that does not exist."""
+    """Suggestion of an existing file with a similar name, as text."""
     if "\n" in path or "<" in path:
         return "; loads(text) takes the text itself"
     if Path(path).suffix == "" and path.isidentifier():

@@ -82,7 +82,7 @@ class Report:
         why: str = "kinetree does not use it",
         effect: Effect | None = None,
     ) -> None:
-        """Add a notice of something that the model does not represent.
+        """Add a notice about something that the model does not represent.
 
         Args:
             where: an XML element, which is then settled with all it contains; a line number; or
@@ -111,7 +111,7 @@ class Report:
         return "motion" if known else self.effects.get(root, "motion")
 
     def in_order(self) -> Notices:
-        """The notices, what changes motion first, each kind in the order of the file."""
+        """Notices sorted by effect, motion first, then by place in the file."""
 
         def key(notice):
             return EFFECTS.index(notice.effect), notice.file != self.path, notice.line or 0
@@ -119,20 +119,20 @@ class Report:
         return Notices(sorted(self.notices, key=key))
 
     def use(self, element: Any, *attributes: str) -> None:
-        """Mark an element, and some of its attributes, as read."""
+        """Mark attributes of an XML element as read."""
         self._used.setdefault(element, set()).update(attributes)
 
     def look_for(self, element: Any, tags: Iterable[str]) -> None:
-        """Note which children of an element are read."""
+        """Record which children of an XML element are supported, for suggestions."""
         self._wanted.setdefault(element, set()).update(tags)
 
     def use_all(self, element: Any) -> None:
-        """Mark an element with all attributes and everything inside as settled."""
+        """Mark an XML element with everything inside as read."""
         for inner in element.iter("*"):
             self.use(inner, *inner.attrib)
 
     def note_unused(self, root: Any) -> None:
-        """Note every element and attribute below ``root`` that was not read."""
+        """Add notices for all elements and attributes below ``root`` that were not read."""
         waiting = [root]
         while waiting:
             element = waiting.pop()
@@ -151,12 +151,12 @@ class Report:
             waiting.extend(reversed(element.findall("*")))
 
     def check_bodies(self, count: int) -> None:
-        """Raise LoadError for a file with more bodies than are read."""
+        """Raise LoadError if a file has more bodies than supported."""
         if count > LIMIT_BODIES:
             raise LoadError(f"{self.path}: {count} bodies; at most {LIMIT_BODIES} are read")
 
     def error(self, where: Any, message: str) -> LoadError:
-        """The error that says file, line and element; ``where`` is as in ``ignore``."""
+        """LoadError with file, line and element; ``where`` as in ``ignore``."""
         if where is None:
             return LoadError(f"{self.path}: {message}")
         if isinstance(where, int):
@@ -167,13 +167,13 @@ class Report:
 
 
 def _reason_unused(name, wanted):
-    """Why a name is not used, and what may have been meant by it."""
+    """Reason that a name is unsupported, with a suggestion of a similar one."""
     hint = did_you_mean(name, sorted(wanted), "", cutoff=0.75)
     return f"kinetree does not use it{hint and '; '}{hint}"
 
 
 def in_lines(notices: Iterable[Notice]) -> list[str]:
-    """One line for each kind of notice, with the first place of it; one for all about pictures.
+    """Notices as text, a line per kind with its first place; one for pictures.
 
     What changes motion is never left out for its number, within reason.
     """
@@ -195,7 +195,7 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
 
 
 def kind_of(what: str, why: str) -> tuple[str, str]:
-    """Kind of a notice: all of it but names and numbers."""
+    """Kind of a notice: its text without names and numbers."""
     # names of things, not those of attributes, and numbers of things without a name
     named = r"'[^']*'(?=((?:, '[^']*')* of <)?)| \(\d+ times\)|(?<= )\d+\b"
     what, why = (re.sub(named, lambda m: m[0] if m[1] else "", text) for text in (what, why))
@@ -203,26 +203,26 @@ def kind_of(what: str, why: str) -> tuple[str, str]:
 
 
 def _line(alike):
-    """Line for notices of one kind."""
+    """Line of text for notices of one kind."""
     more = f" (and {len(alike) - 1} more of this kind)" if len(alike) > 1 else ""
     return f"{alike[0]}{more}"
 
 
 def pictures_in_one(notices: list[Notice]) -> str:
-    """All notices about pictures in one line."""
+    """Line of text for all notices about pictures."""
     kinds = list(dict.fromkeys(notice.what.partition(" (")[0] for notice in notices))
     some = ", ".join(kinds[:_SHOWN]) + (", ..." if len(kinds) > _SHOWN else "")
     return f"for pictures only, {len(notices)} notices: {some}"
 
 
 def tag_of(element) -> str:
-    """The tag as it is written, ``joint`` or ``prefix:joint``; a default namespace is left out."""
+    """XML tag as written, ``joint`` or ``prefix:joint``, without a default namespace."""
     local = element.tag.rpartition("}")[2]
     return f"{element.prefix}:{local}" if element.prefix else local
 
 
 def label(element) -> str:
-    """An element for messages, such as ``<joint name='elbow'>``."""
+    """XML element as text for messages, such as ``<joint name='elbow'>``."""
     for name in ("name", "reference", "link", "joint"):
         if name in element.attrib:
             return f"<{tag_of(element)} {name}={short(element.get(name))}>"
@@ -230,5 +230,5 @@ def label(element) -> str:
 
 
 def short(text: str) -> str:
-    """Text in quotes, cut if it is long, so that no message is."""
+    """Text in quotes, shortened if long, for messages."""
     return repr(text if len(text) <= 60 else text[:57] + "...")

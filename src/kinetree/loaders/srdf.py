@@ -68,7 +68,7 @@ class Semantics:
 def read_srdf(
     given: Any, links: dict, joints: dict, root: str, name: str | None, floating: bool | None
 ):
-    """Contents of an SRDF file, and the report of what is not used of it.
+    """Contents of an SRDF file, and a report of what is not used.
 
     Args:
         given: path of the file, or its text, which begins with ``<``.
@@ -110,7 +110,7 @@ class _Reader:
         self.found, self.unknown = Semantics(), {}
 
     def semantics(self, floating):
-        """Semantics of a robot: virtual joint, groups, states, pairs that never touch."""
+        """Semantics of a robot: virtual joint, groups, states, disabled collision pairs."""
         found = self.found
         self._virtual_joint(floating)
         found.pairs = tuple(self._pairs())
@@ -127,7 +127,7 @@ class _Reader:
         return found
 
     def _joint_names(self):
-        """Names of all joints that a state may have, the root's too."""
+        """Names of all joints that a state may contain, the root joint's included."""
         root = [] if self.found.root in (None, Fixed) else [self.found.root_name]
         return [*self.joints, *root]
 
@@ -145,7 +145,7 @@ class _Reader:
         return False
 
     def _note_unknown(self):
-        """One notice for each name that the robot does not have, at the first place of it."""
+        """Add one notice for each unknown name, at its first place."""
         for (_, why), nodes in self.unknown.items():
             more = f" ({len(nodes)} lines name it)" if len(nodes) > 1 else ""
             nodes[0].ignore(f"{why}{more}")
@@ -153,7 +153,7 @@ class _Reader:
     # --- the root ----------------------------------------------------------------------------
 
     def _virtual_joint(self, floating):
-        """The joint of the root link: that of the file, or what ``floating_base`` says."""
+        """Root joint from the file's virtual joint, or from ``floating_base``."""
         found = self.found
         if floating:
             found.root = Free
@@ -183,7 +183,7 @@ class _Reader:
     # --- what may touch ----------------------------------------------------------------------
 
     def _pairs(self):
-        """Pairs of links; of two that contradict each other, the one that disables wins."""
+        """Link pairs with collision enabled or disabled; disabling wins."""
         pairs = {}
         solid = [k for k, link in self.links.items() if any(not x.visual for x in link.looks)]
         for node in self.robot.all("disable_default_collisions"):
@@ -202,7 +202,7 @@ class _Reader:
     # --- groups ------------------------------------------------------------------------------
 
     def _groups(self):
-        """Groups of joints by name, each with those that it includes."""
+        """Joint groups by name, with the groups they include resolved."""
         nodes = {}
         for node in self.robot.all("group"):
             name = node.need("name")
@@ -226,7 +226,7 @@ class _Reader:
         return tuple(groups)
 
     def _members(self, name, nodes, inside):
-        """Names of the joints of a group that move, in the order of the file."""
+        """Names of the moving joints of a group, in the order of the file."""
         if name in self.members:
             return self.members[name]
         node, found = nodes[name], {}
@@ -256,7 +256,7 @@ class _Reader:
         return self._chain(part.need("base_link"), part.need("tip_link")) if all(ends) else []
 
     def _chain(self, base, tip):
-        """Joints from link to link, by way of the link that both hang on."""
+        """Joints on the path between two links."""
         ways = []
         for link in (base, tip):
             way = []
@@ -269,7 +269,7 @@ class _Reader:
         return [*up, *reversed(down)]
 
     def _end_effectors(self):
-        """Frames with the names of end effectors, and tips of the groups that carry them."""
+        """Frames of end effectors, and tips of the groups that carry them."""
         for node in self.robot.all("end_effector"):
             name, group = node.need("name"), node.need("group")
             known = self._is_known(node, "parent_link", self.links, "link")
@@ -293,7 +293,7 @@ class _Reader:
     # --- states ------------------------------------------------------------------------------
 
     def _state(self, node):
-        """Read a named state of a group as a posture."""
+        """Read a named group state as a posture."""
         positions, group = {}, node.get("group") or ""
         if group and group not in self.members:
             hint = did_you_mean(group, self.members, f"it has {len(self.members)} groups")
@@ -311,12 +311,12 @@ class _Reader:
 
 
 def _key(one, other):
-    """Key of a pair, in either order."""
+    """Key of an unordered pair."""
     return frozenset((one, other))
 
 
 def _position(joint, values, node):
-    """Position variables of a joint from those of SRDF: x y z, then quaternions with w last."""
+    """Position variables of a joint from SRDF's order (quaternions with w last)."""
     x, wanted = np.array(values), joint.nq
     if isinstance(joint, Free) and len(x) == 7:
         return _unit(x[[0, 1, 2, 6, 3, 4, 5]], slice(3, 7), node)
@@ -332,7 +332,7 @@ def _position(joint, values, node):
 
 
 def _unit(x, part, node):
-    """Normalise a quaternion within positions, in place."""
+    """Positions with a quaternion normalised in place."""
     size = np.linalg.norm(x[part])
     if not 0.9 < size < 1.1:
         raise node.error(f"attribute 'value' has a quaternion of length {size:.3g}; it must be 1")
@@ -341,7 +341,7 @@ def _unit(x, part, node):
 
 
 def merged_states(states) -> dict[str, tuple[dict, Node]]:
-    """Positions of joints by name of the posture, with the node of the first state.
+    """Joint positions by posture name, with the XML node of the first state.
 
     States of several groups with one name, such as "home" of the arm and of the hand, are one
     posture where they agree; where they contradict each other, each is called ``group/name``.

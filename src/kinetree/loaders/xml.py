@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", r
 
 
 def parse(source: bytes, path: str):
-    """The root element of an XML file; elements have a ``sourceline``.
+    """Root element of an XML file, whose elements have line numbers.
 
     Document types are rejected, and with them every entity. Nesting is limited to 256, the number
     of elements and the size of the file by ``LIMIT_ELEMENTS`` and ``LIMIT_BYTES``.
@@ -46,7 +46,7 @@ def parse(source: bytes, path: str):
 
 
 def root_tag(source: bytes) -> str | None:
-    """The tag of the root element without looking further, or None where this is not XML."""
+    """Tag of the root element without parsing the rest; None if this is no XML."""
     parser, (source, _) = _parser(), repair_xml(source)
     try:
         for start in range(0, len(source), _PIECE):
@@ -59,7 +59,7 @@ def root_tag(source: bytes) -> str | None:
 
 
 def _parser(**options):
-    """Parser of XML without entities, networks and external definitions."""
+    """XML parser without entities, network access and external definitions."""
     return etree.XMLPullParser(
         events=("start",),
         resolve_entities=False,
@@ -73,7 +73,7 @@ def _parser(**options):
 
 
 def _parse(source, path, parser=None):
-    """Parse a file piece by piece; the root element."""
+    """Root element of an XML source, parsed in chunks."""
     parser, count = parser or _parser(), 0
     for start in range(0, len(source), _PIECE):
         parser.feed(source[start : start + _PIECE])
@@ -95,7 +95,7 @@ def _parse(source, path, parser=None):
 
 
 def _parse_despite_prefixes(source, path):
-    """Prefixes without a declaration are common in robot files and do no harm."""
+    """Root element of an XML source with undeclared prefixes, which are tolerated."""
     parser = _parser(recover=True)
     root = _parse(source, path, parser)
     for entry in parser.feed_error_log:
@@ -105,13 +105,13 @@ def _parse_despite_prefixes(source, path):
 
 
 def _refusal(path, line, message):
-    """Error for text that is not well-formed XML."""
+    """LoadError for text that is not well-formed XML."""
     place = f"{path}:{line}" if line else path
     return LoadError(f"{place}: this is not well-formed XML: {' '.join((message or '').split())}")
 
 
 def numbers_in(text: str, count: int | None = None, *, finite: bool = True) -> tuple[float, ...]:
-    """The numbers in a text, separated by blanks; ValueError says what is wrong with them.
+    """Numbers in a text, separated by blanks; ValueError says what is wrong.
 
     ``finite=False`` is for limits, which may be infinite.
     """
@@ -146,7 +146,7 @@ class Node:
 
     @property
     def tag(self) -> str:
-        """``joint``, or ``prefix:joint``; a default namespace is left out."""
+        """Tag as written, ``joint`` or ``prefix:joint``, without a default namespace."""
         return tag_of(self.element)
 
     @property
@@ -155,20 +155,20 @@ class Node:
         return self.element.sourceline
 
     def error(self, message: str) -> LoadError:
-        """The error to raise, with file, line and tag before the message."""
+        """LoadError with file, line and tag."""
         return self.report.error(self.element, message)
 
     def ignore(self, why: str, what: str | None = None, effect: Effect | None = None):
-        """Note that the model does not represent this element, whatever is in it."""
+        """Add a notice that the model does not represent this element."""
         self.report.ignore(self.element, what, why, effect)
 
     def note(self, what: str, why: str, effect: Effect | None = None):
-        """Note that something about this element is not represented."""
+        """Add a notice that something about this element is not represented."""
         effect = effect or self.report.effect_of(self.element)
         self.report.ignore(self.line, what, why, effect)
 
     def tolerate(self, read: "Callable[[], Found]", instead: "Found") -> "Found":
-        """Result of ``read``; where it finds an error in this element, ``instead`` and a notice.
+        """Result of ``read``; on an error in this element ``instead``, with a notice.
 
         For what does not change motion: a robot is not refused for its pictures or controllers.
         """
@@ -183,19 +183,19 @@ class Node:
     # --- attributes ----------------------------------------------------------------------------
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """An attribute as text."""
+        """Value of an attribute as text."""
         self.report.use(self.element, name)
         return self.element.get(name, default)
 
     def need(self, name: str) -> str:
-        """An attribute as text that must be there and not be empty."""
+        """Text of a required, nonempty attribute."""
         value = self.get(name)
         if not value:
             raise self.error(f"attribute {name!r} is {'missing' if value is None else 'empty'}")
         return value
 
     def numbers(self, name: str, count: int | None, default=None, *, finite: bool = True):
-        """An attribute as a tuple of numbers; an error if it is missing and has no default."""
+        """Numbers of an attribute as a tuple; LoadError if it is missing without default."""
         text = self.get(name)
         if text is None:
             if default is None:
@@ -204,21 +204,21 @@ class Node:
         return self._numbers(text, count, f"attribute {name!r}", finite)
 
     def number(self, name: str, default: float | None = None, *, finite: bool = True) -> float:
-        """An attribute as one number."""
+        """Number of an attribute."""
         return self.numbers(name, 1, None if default is None else (default,), finite=finite)[0]
 
     # --- text ----------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The text inside, without blanks around it."""
+        """Text inside the element, stripped."""
         return (self.element.text or "").strip()
 
     def text_numbers(self, count: int | None, *, finite: bool = True) -> tuple[float, ...]:
-        """The text inside as numbers."""
+        """Numbers in the text inside the element."""
         return self._numbers(self.text(), count, "the content", finite)
 
     def _numbers(self, text, count, what, finite):
-        """Numbers in a text; an error that names the element and line."""
+        """Numbers in a text; LoadError with element and line."""
         try:
             return numbers_in(text, count, finite=finite)
         except ValueError as error:
@@ -227,13 +227,13 @@ class Node:
     # --- children ------------------------------------------------------------------------------
 
     def all(self, *tags: str) -> list["Node"]:
-        """The children with one of these tags, in order; every child without tags."""
+        """Children with one of these tags, in order; all children without tags."""
         found = self.element.findall("*")
         self.report.look_for(self.element, tags)
         return [Node(e, self.report) for e in found if not tags or tag_of(e) in tags]
 
     def one(self, tag: str) -> "Node | None":
-        """The child with this tag, if any; two are an error, or the first counts, by the report."""
+        """Child with this tag, or None; for two an error, or the first by the report."""
         found = self.all(tag)
         for node in found[1:]:
             if not self.report.first_counts:
@@ -242,7 +242,7 @@ class Node:
         return found[0] if found else None
 
     def need_one(self, tag: str) -> "Node":
-        """The child with this tag, which must be there."""
+        """Child with this tag, which must exist."""
         found = self.one(tag)
         if found is None:
             raise self.error(f"has no <{tag}>")

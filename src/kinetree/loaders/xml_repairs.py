@@ -17,7 +17,7 @@ _HEAD = 4096
 
 
 def repair_xml(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
-    """A text that XML parsers read, and what was changed: pairs of what, and why it could be.
+    """XML text repaired so that parsers accept it, and (what, why) of each change.
 
     Texts of two or four bytes a character, and what is not XML, are left as they are.
     """
@@ -33,12 +33,12 @@ def repair_xml(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
 
 
 def _blank(text):
-    """Blanks instead of a text, on the same lines."""
+    """Text with all characters but line breaks replaced by blanks."""
     return re.sub(rb"[^\n]", b" ", text)
 
 
 def _without_declaration(source):
-    """Source without a faulty XML declaration, and a notice."""
+    """XML source without a faulty declaration, and a notice."""
     found = _DECLARATION.match(source)
     if found is None:
         return source, None
@@ -60,7 +60,7 @@ def _without_declaration(source):
 
 
 def _codec(name):
-    """Name of an encoding as Python has it, None where it has none."""
+    """Python name of an encoding, or None."""
     try:
         return codecs.lookup(name.decode("ascii")).name
     except (LookupError, UnicodeDecodeError, ValueError):
@@ -68,7 +68,7 @@ def _codec(name):
 
 
 def _without_doctype(source):
-    """A document type without any definition is a name; all others stay, and are rejected."""
+    """XML source without an empty document type; others stay and are rejected."""
     found = _PLAIN_DOCTYPE.search(source, 0, _HEAD)
     if found is None:
         return source, None
@@ -77,7 +77,7 @@ def _without_doctype(source):
 
 
 def _without_hyphens(source):
-    """Source with double hyphens in comments replaced, and a notice."""
+    """XML source with double hyphens in comments replaced, and a notice."""
     parts, done, at = [], 0, source.find(b"<!--")
     while at >= 0:
         end = source.find(b"-->", at + 4)
@@ -95,6 +95,6 @@ def _without_hyphens(source):
 
 
 def _with_ampersands(source):
-    """Source with bare ampersands escaped, and a notice."""
+    """XML source with bare ampersands escaped, and a notice."""
     changed = _BARE_AMPERSAND.sub(b"&amp;", source)
     return changed, (("'&'", "read as itself; XML wants &amp;") if changed != source else None)

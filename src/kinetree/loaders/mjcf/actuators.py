@@ -59,7 +59,7 @@ class MjcfActuators(NamedTuple):
 
 
 def actuators_of(mj_model, tree, note, frames, sites) -> MjcfActuators:
-    """Every actuator whose force is affine in its length and velocity.
+    """Actuators of a MuJoCo model whose force is affine in length and velocity, or a muscle.
 
     Args:
         mj_model: the compiled model.
@@ -98,7 +98,7 @@ def actuators_of(mj_model, tree, note, frames, sites) -> MjcfActuators:
 
 
 def _not_represented(mj_model, a, laws):
-    """Parts of the law of an actuator that ours has not."""
+    """Properties of a MuJoCo actuator's law that kinetree does not represent."""
     prm = mj_model.actuator_dynprm[a]
     if mj_model.actuator_gaintype[a] == _PID:
         if len(laws) > 1 and mj_model.actuator_forcelimited[a]:
@@ -119,14 +119,14 @@ class _LeftOutError(Exception):
 
 
 def _laws(mj_model, a) -> dict[str, dict[str, Any]]:
-    """Gain, bias and activation, by the ending of the name: several where it has several inputs."""
+    """Actuator laws (gain, bias, activation) by name suffix; several for several inputs."""
     if mj_model.actuator_gaintype[a] == _PID and hasattr(mj_model, "actuator_ctrlspec"):
         return _pid(mj_model, a)
     return {"": _law(mj_model, a)}
 
 
 def _pid(mj_model, a):
-    """One law for each input of ``kp (u_pos - l) + kv (u_vel - ld) + u_ff``: forces add up.
+    """PID actuator as one law per input, whose forces add up.
 
     That of the position has the states: the setpoint, if its rate is bounded, and the integral.
     """
@@ -148,13 +148,13 @@ def _pid(mj_model, a):
 
 
 def _require_on(mj_model, a):
-    """Error for an actuator of a group that is switched off."""
+    """Raise an error for an actuator in a group that is disabled."""
     if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
         raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
 
 
 def _law(mj_model, a):
-    """Gain, bias and activation of an actuator with one input."""
+    """Gain, bias and activation of a MuJoCo actuator with one input."""
     kinds = [getattr(mj_model, f"actuator_{what}type")[a] for what in ("dyn", "gain", "bias")]
     if getattr(mj_model, "actuator_plugin", [-1] * (a + 1))[a] >= 0:
         raise _LeftOutError("a plugin computes its force")
@@ -191,7 +191,7 @@ def _law(mj_model, a):
 
 
 def _muscle(mj_model, a):
-    """Curves of a muscle, with the lengths and the force that MuJoCo's compiler found."""
+    """Muscle parameters with the lengths and force that MuJoCo's compiler found."""
     prm = [float(x) for x in mj_model.actuator_gainprm[a, :9]]
     low, high = (float(x) for x in mj_model.actuator_lengthrange[a])
     lengths = low, high
@@ -220,7 +220,7 @@ _OTHERS = (
 
 
 def _kind(kinds):
-    """Words for a kind of actuator that is not supported."""
+    """Names of unsupported kinds of an actuator, as text for a notice."""
     for numbers, text in _OTHERS:
         if any(k == n for k, n in zip(kinds, numbers, strict=True)):
             return text
@@ -228,7 +228,7 @@ def _kind(kinds):
 
 
 def _shift(law, zero, has_length):
-    """Gain and bias in our length, which is ``zero`` less than MuJoCo's, if it has any."""
+    """Actuator law for lengths that are smaller by ``zero`` than MuJoCo's."""
     if "muscle" in law:
         lengths = tuple(x - zero for x in law["muscle"].length_range)
         return {"muscle": replace(law["muscle"], length_range=lengths)}
@@ -240,7 +240,7 @@ def _shift(law, zero, has_length):
 
 
 def _range(mj_model, what, a):
-    """Range of control or force of an actuator."""
+    """Control or force range of a MuJoCo actuator; infinite for none."""
     if not getattr(mj_model, f"actuator_{what}limited")[a]:
         return UNBOUNDED
     low, high = getattr(mj_model, f"actuator_{what}range")[a]
@@ -262,7 +262,7 @@ class _Ends:
         self.taken |= {f.name for f in frames}
 
     def of(self, a):
-        """Fields of actuator ``a``; ``zero`` is its length in MuJoCo where ours is zero."""
+        """Actuator fields by its transmission; ``zero`` is MuJoCo's length at our zero."""
         mj_model = self.mj_model
         kind, (i, reference) = mj_model.actuator_trntype[a], mj_model.actuator_trnid[a].tolist()
         out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
@@ -286,7 +286,7 @@ class _Ends:
         return {"zero": 0.0, "has_length": True} | end
 
     def _body(self, b):
-        """Our body that adheres, which must not be more than MuJoCo's."""
+        """Number of the body with adhesion; an error if it has other bodies merged in."""
         number = self.tree.places[b].body
         carried = [k for k, place in enumerate(self.tree.places) if place.body == number]
         shaped = [k for k in carried if self.mj_model.body_geomnum[k]]
@@ -295,7 +295,7 @@ class _Ends:
         return self.tree.bodies[number - 1].name
 
     def _joint(self, j, gear, kind):
-        """Joint, gear and zero of an actuator at a joint."""
+        """Joint, gear and zero length of an actuator on a joint."""
         at, joint = variables(self.mj_model, j), self.number[self.tree.joint_names[j]]
         if at.kind not in (BALL, FREE):
             return {"joint": joint, "gear": (gear[0],), "zero": gear[0] * at.reference}

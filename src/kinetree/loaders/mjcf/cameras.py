@@ -14,7 +14,7 @@ ATTRIBUTES = {
 
 
 def cameras_of(mj_model, tree, note) -> tuple[Camera, ...]:
-    """The cameras, on the bodies that carry them.
+    """Cameras of a MuJoCo model, attached to the bodies that carry them.
 
     Args:
         mj_model: the compiled model.

@@ -41,7 +41,7 @@ def from_compiled(
     keys=(),
     free=None,
 ) -> Model:
-    """Our model of the mechanism in an ``MjModel``.
+    """Kinetree model of the mechanism in a compiled ``MjModel``.
 
     Args:
         mj_model: the compiled model.
@@ -99,7 +99,7 @@ INITIAL = "qpos0"
 
 
 def postures_of(mj_model, tree, drives, keys):
-    """Keyframes; before them ``qpos0``, if free bodies start elsewhere than at the origin."""
+    """Postures for MuJoCo's keyframes, and for ``qpos0`` if free bodies start elsewhere."""
     taken, found = set(), []
     q, qd = _state(mj_model, tree, np.array(mj_model.qpos0), np.zeros(mj_model.nv))
     neutral = [x for body in tree.bodies for x in body.joint.neutral()]
@@ -116,7 +116,7 @@ def postures_of(mj_model, tree, drives, keys):
 
 
 def _state(mj_model, tree, qpos, qvel):
-    """Positions and velocities of all joints of the tree from MuJoCo's."""
+    """Positions and velocities of all joints, from MuJoCo's ``qpos`` and ``qvel``."""
     numbers = {name: j for j, name in enumerate(tree.joint_names)}
     bodies = {name: b for b, name in enumerate(tree.body_names)}
     positions, velocities = [], []

@@ -34,7 +34,7 @@ _SITE = 6  # mjtObj
 
 
 def constraints_of(mj_model, tree, note):
-    """Loops and couplings of a MuJoCo model."""
+    """Loops and couplings for the equality constraints of a MuJoCo model."""
     loops, laws = [], []
     taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
     off = is_disabled(mj_model, "EQUALITY") or is_disabled(mj_model, "CONSTRAINT")
@@ -63,7 +63,7 @@ def constraints_of(mj_model, tree, note):
 
 
 def _switched_on(mj_model, e, name, tree):
-    """How to switch this constraint on in a running world."""
+    """Advice how to enable an inactive equality constraint in a running world."""
     if mj_model.eq_type[e] not in (CONNECT, WELD):
         return (
             f'. With active="true" in the file, World.release({name!r}) switches it off and '
@@ -79,7 +79,7 @@ def _switched_on(mj_model, e, name, tree):
 
 
 def _loop(mj_model, e, name, kind, tree, note):
-    """Loop joint of an equality constraint between two bodies."""
+    """Loop joint for an equality constraint between two bodies."""
     ends = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])]
     data = np.array(mj_model.eq_data[e])
     if int(mj_model.eq_objtype[e]) == _SITE:
@@ -107,7 +107,7 @@ def _loop(mj_model, e, name, kind, tree, note):
 
 
 def _couplings(mj_model, tree, laws, note):
-    """One joint of each law follows the others; laws of joints name theirs and come first."""
+    """Couplings for joint and tendon equalities: one joint of each follows the others."""
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     found: list[Coupling] = []
     for kind, e, name, given in sorted(laws, key=lambda law: law[0]):
@@ -131,7 +131,7 @@ def _couplings(mj_model, tree, laws, note):
 
 
 def _coupling(name, left, right, polynomial, others):
-    """The coupling of a law, or why there is none and what is different without it.
+    """Coupling of a polynomial equality, or the reason why there is none and its effect.
 
     The joint that follows is the only one of the left side, or that of the largest coefficient
     that follows nothing yet and that no other joint of the law follows.
@@ -166,7 +166,7 @@ def _coupling(name, left, right, polynomial, others):
 
 
 def _in_leaders(constant, total, others):
-    """``Σ c_i q_i = constant`` in the joints that lead those that follow them linearly."""
+    """Linear equality ``Σ c_i q_i = constant`` rewritten in independent joints."""
     total, linear = dict(total), {c.joint: c for c in others if c.is_linear}
     while joint := next((j for j in total if j in linear), None):
         c, share = linear[joint], total.pop(joint)
@@ -178,7 +178,7 @@ def _in_leaders(constant, total, others):
 
 
 def _law(name, joint, leaders, polynomial):
-    """A coupling by a polynomial of ``Σ w_i q_i``; one leader takes its weight into it."""
+    """Coupling by a polynomial of ``Σ w_i q_i``; a single leader absorbs its weight."""
     if not leaders:
         return Coupling(name, joint, 0, polynomial[:1])
     if len(leaders) > 1:

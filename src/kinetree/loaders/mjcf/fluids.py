@@ -24,7 +24,7 @@ _SPHERE, _CAPSULE, _CYLINDER = 2, 3, 5  # mjtGeom
 
 
 def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
-    """Forces of the fluid of ``<option>`` on all bodies that move."""
+    """Fluid forces on all moving bodies by the fluid of MuJoCo's ``<option>``."""
     option = mj_model.opt
     medium: dict[str, Any] = {
         "density": max(float(option.density), 0.0),
@@ -57,7 +57,7 @@ def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
 
 
 def momenta_of(tree) -> tuple[FluidForce, ...]:
-    """Forces by which the armature of free joints acts as in MuJoCo, on velocities in the world.
+    """Velocity-product forces that make armature of free joints act as in MuJoCo.
 
     Ours acts on velocities in the body: they differ by armature times angular velocity x velocity.
     """
@@ -69,7 +69,7 @@ def momenta_of(tree) -> tuple[FluidForce, ...]:
 
 
 def _box(mj_model, b):
-    """The box of the inertia of a body."""
+    """Box with the inertia of a MuJoCo body."""
     moments = np.array(mj_model.body_inertia[b])
     squares = (moments.sum() - 2 * moments) * 6
     mass = float(mj_model.body_mass[b])
@@ -78,7 +78,7 @@ def _box(mj_model, b):
 
 
 def _ellipsoid(mj_model, g):
-    """The ellipsoid that stands for a geom."""
+    """Ellipsoid that stands for a geom in MuJoCo's fluid model."""
     x, y, z = np.array(mj_model.geom_size[g]).tolist()
     kind = int(mj_model.geom_type[g])
     if kind == _SPHERE:

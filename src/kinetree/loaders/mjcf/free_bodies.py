@@ -26,7 +26,7 @@ _WITHOUT_REFERENCES = {
 
 
 def free_joints(source) -> dict:
-    """Elements of joints that MuJoCo need not see, by the number of their body; may be empty.
+    """Free joints that can be removed before MuJoCo compiles, by body number; may be empty.
 
     Such a joint has no attribute but its name, stands on a body of the world without other joints
     in or below it, and nothing outside ``<worldbody>`` and ``<contact>`` names a part of the body.
@@ -63,7 +63,7 @@ def free_joints(source) -> dict:
 
 
 def _compiles_bodies_apart(root):
-    """Whether no option merges bodies without joints, or moves the frames of free ones."""
+    """Whether no compiler option merges fixed bodies or aligns free ones."""
     return all(
         compiler.get(option, "false") == "false"
         for compiler in root.iter("compiler")
@@ -72,12 +72,12 @@ def _compiles_bodies_apart(root):
 
 
 def _bodies(root):
-    """Elements of all bodies, in the order of MuJoCo's numbers."""
+    """Elements of all bodies in the order of MuJoCo's numbers."""
     return (body for world in root.findall("worldbody") for body in world.iter("body"))
 
 
 def _free_joint(body, plain):
-    """The free joint of a body that depends on nothing else; ``plain``: joints have no defaults."""
+    """Free joint of a body that nothing refers to, or None; ``plain``: no joint defaults."""
     above = body.getparent()
     while above.tag == "frame":
         above = above.getparent()
@@ -99,14 +99,14 @@ def _free_joint(body, plain):
 
 
 def without(source, joints) -> str:
-    """The text for MuJoCo without the lines of these joints."""
+    """MJCF text without the lines of some free joints."""
     left_out = set(joints.values())
     lines = zip(source.text.split("\n")[:-1], source.lines, strict=True)
     return "\n".join(line for line, element in lines if element not in left_out) + "\n"
 
 
 def as_if_free(mj_model, source, joints) -> bool:
-    """Whether MuJoCo would have compiled the same with the joints: numbers, masses, shapes."""
+    """Whether the model compiled without free joints is the same apart from them."""
     bodies = list(_bodies(source.root))
     if mj_model.nbody != len(bodies) + 1:
         return False

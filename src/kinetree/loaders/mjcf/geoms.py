@@ -43,7 +43,7 @@ _MOST_HEIGHTS = 2**16
 
 
 def geometry_of(mj_model, tree, note, paths=None, references=None):
-    """Every geom whose shape kinetree has; ``paths`` are those of mesh files by MuJoCo's name."""
+    """Shapes for MuJoCo's geoms; ``paths`` are mesh files by MuJoCo's name."""
     meshes = _Meshes(mj_model, paths or {}, references or {}, note)
     found, off = [], is_disabled(mj_model, "CONTACT") or is_disabled(mj_model, "CONSTRAINT")
     if off and mj_model.ngeom:
@@ -95,7 +95,7 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
 
 
 def _surfaces(mj_model, note):
-    """The surface of each geom; those that are alike are one object, which is checked once."""
+    """Contact surface of each geom; equal ones share one object."""
     motion = np.array(getattr(mj_model, "geom_surfacevel", np.zeros((mj_model.ngeom, 6))))
     turned = np.isin(mj_model.geom_type, (MESH, SDF)) & np.any(motion, axis=1)
     for g in np.flatnonzero(np.any(motion[:, 3:], axis=1) | turned):
@@ -120,7 +120,7 @@ def _surfaces(mj_model, note):
 
 
 def shape_of(kind, size):
-    """The shape of a kind of geom, but for meshes and height fields; sizes are half lengths."""
+    """Shape for a kind of geom, except meshes and height fields; sizes are half lengths."""
     if kind == PLANE:
         return geometry.Plane((2 * size[0], 2 * size[1]))  # 0: without end, as there
     solid = _SOLIDS.get(kind)
@@ -136,7 +136,7 @@ class _Meshes(NamedTuple):
     note: Any
 
     def shape(self, mesh, X, geom):
-        """The file and its placement, where ``X`` is that of MuJoCo's mesh; None without a mesh.
+        """Mesh file of a geom and its placement, undoing MuJoCo's principal frame; or None.
 
         A mesh that the file lists itself, or that MuJoCo has made, becomes a file of the cache.
         """
@@ -154,7 +154,7 @@ class _Meshes(NamedTuple):
         return geometry.Mesh(self.paths.get(file, file), (x, y, z)), X
 
     def _mesh_file(self, mesh):
-        """A mesh in MuJoCo's frame of it, as a file."""
+        """Mesh of the compiled model written to a cache file, in MuJoCo's frame."""
         parts = []
         for what in ("vert", "face"):
             first = int(getattr(self.mj_model, f"mesh_{what}adr")[mesh])
@@ -166,7 +166,7 @@ class _Meshes(NamedTuple):
             return None
 
     def _from_file(self, position, quaternion, scale, geom):
-        """``scale * R^T (v - position)`` of a vertex ``v``, where ``R`` is that of a quaternion."""
+        """Transform of MuJoCo's mesh frame: vertices ``scale * R^T (v - position)`` of the file."""
         w, *turn = quaternion or (1.0, 0.0, 0.0, 0.0)
         if any(turn) and len(set(scale)) > 1:
             why = "its mesh is turned by refquat before it is stretched: placed without it"
@@ -177,7 +177,7 @@ class _Meshes(NamedTuple):
 
 
 def _height_field(mj_model, h, name, note):
-    """MuJoCo has triangles with a row for every y; ours is smooth, with a row for every x."""
+    """Height field as a shape, with MuJoCo's rows transposed."""
     rows, columns = int(mj_model.hfield_nrow[h]), int(mj_model.hfield_ncol[h])
     if rows * columns > _MOST_HEIGHTS:
         note("geom", name, f"a height field of more than {_MOST_HEIGHTS} heights", "contact")
@@ -192,7 +192,7 @@ def _height_field(mj_model, h, name, note):
 
 
 def _colors(mj_model) -> list[tuple[float, float, float, float]]:
-    """The color of each geom, with the digits that the file has: MuJoCo keeps single precision.
+    """RGBA colour of each geom, rounded to the digits of the file.
 
     What is brighter than a picture can show is as bright as it can be.
     """
@@ -212,7 +212,7 @@ def _colors(mj_model) -> list[tuple[float, float, float, float]]:
 
 
 def contact_pairs_of(mj_model, tree, geometry, note):
-    """Pairs of geoms and excluded pairs of bodies."""
+    """Contact pairs and excluded body pairs of a MuJoCo model."""
     if is_disabled(mj_model, "CONTACT") or is_disabled(mj_model, "CONSTRAINT"):
         return ()
     geoms, known = names_of(mj_model, "geom"), {g.name for g in geometry}
@@ -244,7 +244,7 @@ def contact_pairs_of(mj_model, tree, geometry, note):
 
 
 def with_parents(mj_model, model):
-    """The model with pairs of bodies and their parents, where a flag switches their filter off."""
+    """Model with contact between bodies and parents if MuJoCo's parent filter is off."""
     if not is_disabled(mj_model, "FILTERPARENT"):
         return model
     from kinetree.contact.finding.pairs import may_touch

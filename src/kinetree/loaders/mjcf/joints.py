@@ -42,7 +42,7 @@ class JointVariables(NamedTuple):
 
 
 def variables(mj_model, j) -> JointVariables:
-    """The variables of joint ``j``."""
+    """Slices of MuJoCo joint ``j`` in ``qpos`` and ``qvel``."""
     kind = int(mj_model.jnt_type[j])
     nq, nv = _SIZES[kind]
     q, v = int(mj_model.jnt_qposadr[j]), int(mj_model.jnt_dofadr[j])
@@ -51,7 +51,7 @@ def variables(mj_model, j) -> JointVariables:
 
 
 def joint_of(mj_model, j) -> AbstractJoint:
-    """Our joint of the same kind."""
+    """Kinetree joint for MuJoCo joint ``j``."""
     kind, axis = mj_model.jnt_type[j], mj_model.jnt_axis[j]
     if kind == HINGE:
         return Revolute(tuple(axis.tolist()))
@@ -61,19 +61,19 @@ def joint_of(mj_model, j) -> AbstractJoint:
 
 
 def anchor(mj_model, j):
-    """Position of a joint in the frame of its body; zero for sliders and free joints."""
+    """Anchor of a MuJoCo joint in its body's frame; zero for sliders and free joints."""
     return np.array(mj_model.jnt_pos[j]) * (mj_model.jnt_type[j] in (BALL, HINGE))
 
 
 def is_disabled(mj_model, what) -> bool:
-    """Whether an option switches off ``"SPRING"``, ``"LIMIT"``, ``"GRAVITY"`` and so on."""
+    """Whether an option disables ``"SPRING"``, ``"LIMIT"``, ``"GRAVITY"`` and so on."""
     bits = mujoco().mjtDisableBit
     bit = getattr(bits, f"mjDSBL_{what}", None) or getattr(bits, "mjDSBL_PASSIVE", 0)
     return bool(mj_model.opt.disableflags & int(bit))
 
 
 def limits_of(mj_model, j, name, note) -> Limits | None:
-    """Bounds of the position and of the force of actuators, and what counts as such a force."""
+    """Position and force limits of a MuJoCo joint, and forces that count for the latter."""
     at, limits = variables(mj_model, j), {}
     if mj_model.jnt_limited[j] and not is_disabled(mj_model, "LIMIT"):
         lower, upper = (float(x) - at.reference for x in mj_model.jnt_range[j])
@@ -93,7 +93,7 @@ def limits_of(mj_model, j, name, note) -> Limits | None:
 
 
 def have_dynamics(mj_model) -> np.ndarray:
-    """Joints for which ``dynamics_of`` may find or note something: all where there are drives."""
+    """Mask of the joints for which ``dynamics_of`` may find something."""
     found = np.full(mj_model.njnt, mj_model.nu > 0)
     for name in ("jnt_stiffness", "jnt_stiffnesspoly", "jnt_springyield"):
         values = getattr(mj_model, name, np.zeros(mj_model.njnt))
@@ -105,7 +105,7 @@ def have_dynamics(mj_model) -> np.ndarray:
 
 
 def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
-    """Armature, damping, friction and spring, with what actuators add to the first two."""
+    """Armature, damping, friction and spring of a MuJoCo joint and its actuators."""
     at = variables(mj_model, j)
     nv = at.v.stop - at.v.start
     found = {
@@ -138,7 +138,7 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
 
 
 def actuators_on(mj_model, i, kind, name, note):
-    """Armature and damping that each actuator on joint or tendon ``i`` brings through its gear."""
+    """Armature and damping that each actuator adds to joint or tendon ``i``."""
     if not hasattr(mj_model, "actuator_armature"):
         return
     driven = np.isin(mj_model.actuator_trntype, (0, 1) if kind == "joint" else (3,))  # mjtTrn
@@ -151,7 +151,7 @@ def actuators_on(mj_model, i, kind, name, note):
 
 
 def _note_rest(mj_model, j, at, name, found, note):
-    """Note properties of a joint that are not represented."""
+    """Add notices about properties of a joint that are not represented."""
     for field, what in (
         ("jnt_stiffnesspoly", "stiffness beyond the linear term is not represented"),
         ("jnt_springyield", _YIELDS),
@@ -178,27 +178,27 @@ class JointMap:
     """Map between the same variables of both."""
 
     def to_position(self, q):
-        """MuJoCo's position variables."""
+        """MuJoCo's position variables from kinetree's ``q``."""
         return q
 
     def from_position(self, p):
-        """Ours from MuJoCo's."""
+        """Kinetree's position variables from MuJoCo's."""
         return p
 
     def to_velocity(self, q, qd):
-        """MuJoCo's velocity variables; also forces. ``q`` is ours, here and below."""
+        """MuJoCo's velocity variables, or forces, from kinetree's at ``q``."""
         return qd
 
     def from_velocity(self, q, v):
-        """Ours from MuJoCo's; also forces."""
+        """Kinetree's velocity variables, or forces, from MuJoCo's at ``q``."""
         return v
 
     def to_acceleration(self, q, qd, qdd):
-        """MuJoCo's acceleration variables."""
+        """MuJoCo's acceleration variables from kinetree's state and ``qdd``."""
         return qdd
 
     def from_acceleration(self, q, v, a):
-        """Ours from MuJoCo's."""
+        """Kinetree's acceleration variables from MuJoCo's, at ``q``."""
         return a
 
 
@@ -230,7 +230,7 @@ class _Moving(JointMap):
         return _join(w, np.einsum("ij...,...j->...i", self.rotation(q), v))
 
     def to_acceleration(self, q, qd, qdd):
-        """``d(R v)/dt = R (dv/dt + ω × v)``."""
+        """MuJoCo's accelerations ``d(R v)/dt = R (dv/dt + ω × v)`` of a free or planar joint."""
         w, v = qd[..., : self.turns], qd[..., self.turns :]
         rate = _join(qdd[..., : self.turns], qdd[..., self.turns :] + self.cross(w, v))
         return self.to_velocity(q, rate)
@@ -242,23 +242,23 @@ class _Moving(JointMap):
 
 
 def _free_rotation(q):
-    """Rotation of a free joint."""
+    """Rotation matrix of a free joint's quaternion."""
     return rotation_from_quaternion(np.moveaxis(q[..., 3:7], -1, 0))
 
 
 def _planar_rotation(q):
-    """Rotation of a planar joint, 2×2."""
+    """Rotation matrix of a planar joint's angle, (2, 2)."""
     c, s = np.cos(q[..., 0]), np.sin(q[..., 0])
     return np.array([[c, s], [-s, c]])
 
 
 def _planar_cross(w, v):
-    """``ω × v`` in the plane."""
+    """Planar cross product ``ω × v``."""
     return w * np.stack([-v[..., 1], v[..., 0]], axis=-1)
 
 
 def _join(*parts):
-    """Parts of a vector side by side, batched."""
+    """Concatenation of vector parts with batch axes."""
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
@@ -269,7 +269,7 @@ _PLANAR = _Moving(1, _planar_rotation, _planar_cross, [1, 2, 0])
 
 
 def map_of(joint: AbstractJoint) -> JointMap:
-    """The conversion for a joint."""
+    """Converter between MuJoCo's and kinetree's variables for a joint."""
     if isinstance(joint, Free):
         return _FREE
     return _PLANAR if isinstance(joint, Planar) else _SAME

@@ -23,7 +23,7 @@ _EFFECTS = {"contact": "contact", "sensor": "control", "actuator": "control"}
 
 
 def leave_out(source) -> None:
-    """Take out plugins and flexible bodies, and what refers to them, with a notice for each."""
+    """Remove plugins, flexible bodies and references to these from MJCF, with notices."""
     lost = _Lost(source)
     flexes = source.root.findall("./deformable/flex")
     flexes += source.root.iter("flexcomp", "composite")
@@ -62,7 +62,7 @@ def leave_out(source) -> None:
 
 
 def drop_keyframes(source) -> None:
-    """Take out keyframes, which list the variables of everything that MuJoCo would have."""
+    """Remove keyframes, whose lengths do not fit after parts were removed."""
     for element in list(source.root.iterfind("./keyframe/key")):
         source.drop(element, "it has variables of what is left out", "control")
 
@@ -76,7 +76,7 @@ class _Lost:
         self.plugins, self.bodies, self.acts = 0, [], False
 
     def flexible(self, element):
-        """Leave out a flexible body, and with it the bodies that MuJoCo would make for it."""
+        """Remove a flexible body and the bodies that MuJoCo would make for it."""
         name = element.get("name") or element.get("prefix") or ""
         self.names.add(("flex", name))
         if element.get("rigid") == "true":
@@ -94,7 +94,7 @@ class _Lost:
         self._drop_mass(element, why)
 
     def plugin(self, element, program, instance):
-        """Leave out what a plugin would compute; ``instance`` has its configuration."""
+        """Remove a plugin's effect from an element; ``instance`` has its configuration."""
         self.plugins += 1
         parent = element.getparent()
         by = f"plugin {short(program or '')}, which kinetree does not run"
@@ -113,7 +113,7 @@ class _Lost:
             self.source.drop(element, f"passive forces of {by}: left out", "motion")
 
     def _servo(self, element, instance):
-        """A PID controller is MuJoCo's own, whose integral is bounded and not its force."""
+        """Replace a PID plugin by MuJoCo's servo with an integral, where that is equivalent."""
         given = {c.get("key"): c.get("value", "") for c in instance.iterfind("config")}
         names = ("kp", "ki", "kd", "slewmax", "imax")
         try:
@@ -141,13 +141,13 @@ class _Lost:
         self._plain(element, f"{kp!r} 0 0", f"0 {-kp!r} {-kd!r}")
 
     def _powerless(self, element, by):
-        """The actuator stays, so that controls keep their order, and exerts no force."""
+        """Replace an actuator by one without force, so that controls keep their order."""
         why = f"its force comes from {by}: the actuator exerts none"
         self.source.note(element, why, "control")
         self._plain(element, "0", "0 0 0")
 
     def _plain(self, element, gain, bias):
-        """Make an actuator one of MuJoCo's own, without a state."""
+        """Replace an actuator by a general one with given gain and bias, without state."""
         for child in element.findall("*"):
             element.remove(child)
         for name in ("plugin", "instance", "actdim", "dynprm", "actlimited", "actrange"):
@@ -158,7 +158,7 @@ class _Lost:
         self.acts = True
 
     def _shapeless(self, geom, why):
-        """A geom without a shape; a body without ``<inertial>`` loses the mass of it, too."""
+        """Remove a geom, and its mass if the body has no ``<inertial>``."""
         weighs = geom.getparent().find("inertial") is None and geom.getparent().tag == "body"
         self.names.add(("geom", geom.get("name")))
         if weighs:
@@ -167,7 +167,7 @@ class _Lost:
             self.source.drop(geom, why, "contact")
 
     def _drop_mass(self, element, why):
-        """Leave out an element, and bodies that move and have no other mass."""
+        """Remove an element, and moving bodies that have no other mass."""
         body = next(element.iterancestors("body"), None)
         file, line = self.source.place(element)
         self.bodies.append((file, line, self.source.drop(element, why, "motion")))
@@ -181,7 +181,7 @@ class _Lost:
         self._drop_mass(body, "without what is left out it has no mass: left out, too")
 
     def refers(self) -> bool:
-        """Leave out what refers to something lost; whether there was any."""
+        """Remove elements that refer to removed parts; whether there were any."""
         if not self.names:
             return False
         tags = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
@@ -199,7 +199,7 @@ class _Lost:
         return found
 
     def _lost_name(self, element, known):
-        """Name of a part that an element refers to and that was left out."""
+        """Name of a removed part that an element refers to, or None."""
         for attribute, name in element.attrib.items():
             kind = _REFERENCES.get(attribute)
             if attribute in ("objname", "refname"):
@@ -212,7 +212,7 @@ class _Lost:
         return None
 
     def _without(self, element, section, why):
-        """Remove an element, and what refers to it."""
+        """Remove an element and what refers to it, with a notice."""
         if element.tag == "geom" and section == "worldbody":
             self._shapeless(element, why)
             return

@@ -13,7 +13,7 @@ from kinetree.model import Model
 
 
 def read_mjcf(source: bytes, report, folders, options) -> Model:
-    """The mechanism in an MJCF file.
+    """Model from an MJCF file.
 
     MuJoCo's own compiler settles defaults, classes, units, orientations and inertia; what it
     computes is read.
@@ -74,7 +74,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
 
 
 def _noter(mjcf, report):
-    """Notes what is not represented, at the line of the element of that name."""
+    """Function that adds notices at the line of the element with a name."""
     elements: dict = {}
     for element in mjcf.root.iter("*"):
         parent = element.getparent()
@@ -98,7 +98,7 @@ def _noter(mjcf, report):
 
 
 def _check_finite(mj_model, mjcf):
-    """MuJoCo takes infinity where it makes no sense."""
+    """Raise LoadError for infinite numbers that MuJoCo accepts without sense."""
     for field in ("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "jnt_pos"):
         if not np.all(np.isfinite(getattr(mj_model, field))):
             raise LoadError(
@@ -164,32 +164,32 @@ SECTIONS = ("equality", "actuator", "tendon", "sensor")
 
 
 def represented_attributes(tag, section):
-    """Attributes of an element that a model represents; None where the element is left out."""
+    """Attributes of an element that a model represents; None if the element is left out."""
     if section == "sensor":
         return _ATTRIBUTES.get(f"{section}/{tag}")
     return _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
 
 
 def noted_by_name(tag) -> dict:
-    """Why attributes of an element are noted with its name, and what is different without them."""
+    """Reason and effect of attributes for which notices name the element."""
     of_joints = joints.NOTED | tendons.NOTED
     effect = "motion" if tag in of_joints else "control"
     return {name: (why, effect) for name, why in (of_joints | actuators.NOTED).get(tag, {}).items()}
 
 
 def left_out_by_name(tag):
-    """Why an element is left out with a notice that has its name; None for all others."""
+    """Reason why an element is left out with a notice of its name; None for others."""
     why = actuators.LEFT_OUT.get(tag)
     return None if why is None else (f"{why}, and is left out", "control")
 
 
 def why_left_out(tag, section):
-    """Why an element is left out, and what is different without it."""
+    """Reason why an element is left out, and the effect."""
     return _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
 
 
 def note_unused(source, report):
-    """Add a notice for every kind of element and attribute that the model does not represent."""
+    """Add notices for elements and attributes that the model does not represent."""
     found: dict = {}
     waiting = [(source.root, "")]
     while waiting:
@@ -222,7 +222,7 @@ def note_unused(source, report):
 
 
 def why_attribute(name, tag, section):
-    """Why an attribute is left out, and what is different without it."""
+    """Reason why an attribute is left out, and the effect."""
     if tag == "flag" and name in _WHY_FLAG:
         return _WHY_FLAG[name]
     if name.startswith("sol") and tag not in ("option", "default"):

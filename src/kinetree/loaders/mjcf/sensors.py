@@ -39,7 +39,7 @@ _NAMED = {"JOINT": "jnt", "TENDON": "tendon", "ACTUATOR": "actuator", "GEOM": "g
 
 
 def with_sensors(mj_model, tree, model, sites, note) -> Model:
-    """Our model with every sensor of something that it has.
+    """Model with MuJoCo's sensors of joints, bodies and so on added.
 
     Args:
         mj_model: the compiled model.
@@ -87,7 +87,7 @@ class _Reader:
         self.names: dict = {}  # by what has them
 
     def read(self, k, kind) -> dict[str, Any]:
-        """Attributes of our sensor."""
+        """Fields of the sensor with number ``k``."""
         mj = self.mj
         found: dict[str, Any] = {}
         for key in ("cutoff", "noise"):
@@ -108,7 +108,7 @@ class _Reader:
         return found | self._extra(kind, obj)
 
     def _extra(self, kind, obj):
-        """Further fields that some kinds need."""
+        """Additional sensor fields of some kinds."""
         mj = self.mj
         if kind == "actuatorfrc" and getattr(mj, "actuator_ctrlnum", np.ones(obj + 1))[obj] > 1:
             raise _UnreadableError("its actuator has several inputs, whose forces are apart here")
@@ -134,7 +134,7 @@ class _Reader:
         return {}
 
     def _length(self, a):
-        """Length of an actuator on a joint where our variables are zero."""
+        """Length of an actuator on a joint at our zero position."""
         mj = self.mj
         if mj.actuator_trntype[a] not in (0, 1):
             return 0.0
@@ -143,7 +143,7 @@ class _Reader:
         return float(mj.actuator_gear[out, 0]) * joint.reference
 
     def _name(self, kind, number):
-        """Name of a joint, tendon, actuator, geom or body."""
+        """Name of a joint, tendon, actuator, geom or body by number."""
         kind = kind.name.removeprefix("mjOBJ_")
         if kind == "JOINT":
             return self.tree.joint_names[number]
@@ -154,7 +154,7 @@ class _Reader:
         return self.names[kind][number]
 
     def _frame(self, kind, number):
-        """Frame that an object of MuJoCo is: its name, placements to and from it, and the body."""
+        """Frame name, placements and body for an object of MuJoCo."""
         mj, kind = self.mj, kind.name.removeprefix("mjOBJ_")
         if kind in ("BODY", "XBODY"):
             body, X = number, None
@@ -182,7 +182,7 @@ class _Reader:
     # --- a body with all that it carries ---------------------------------------------------------
 
     def _part(self, b, X):
-        """Inertia, and bodies beyond, of a body that is part of another body of the model.
+        """Inertia and outer bodies of a MuJoCo body that is merged into another body.
 
         Args:
             b: MuJoCo's body.
@@ -206,10 +206,10 @@ class _Reader:
         return {"inertia": inertia.transformed(X), "beyond": tuple(beyond)}
 
     def _inertia(self, b):
-        """Inertia of MuJoCo's body, in coordinates of the model's body."""
+        """Inertia of a MuJoCo body in coordinates of the model's body."""
         return inertia_of(self.mj, b).inverse_transformed(self.tree.places[b].X)
 
 
 def _same(one, other):
-    """Whether two placements are equal."""
+    """Whether two placements are equal, None included."""
     return np.array_equal(one.E, other.E) and np.array_equal(one.r, other.r)

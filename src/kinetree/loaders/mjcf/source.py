@@ -62,27 +62,27 @@ class MjcfSource:
     """The element on each line of the text."""
 
     def place(self, element):
-        """File and line of an element."""
+        """File and line of an element, as text."""
         return self.files.get(element, self.path), element.sourceline
 
     def error(self, element, message) -> LoadError:
-        """The error that says file, line and element."""
+        """LoadError with file, line and element."""
         file, line = self.place(element)
         return LoadError(f"{file}:{line}: {label(element)}: {message}")
 
     def note(self, element, why: str, effect: Effect) -> str:
-        """Add a notice of an element; what it says the element is."""
+        """Add a notice about an element, with the reason and effect."""
         self.notices.append(Notice(*self.place(element), label(element), why, effect))
         return label(element)
 
     def drop(self, element, why: str, effect: Effect) -> str:
-        """Take an element out, with a notice; what it says the element is."""
+        """Remove an element, with a notice of the reason and effect."""
         what = self.note(element, why, effect)
         element.getparent().remove(element)
         return what
 
     def leave_out(self, section: str) -> bool:
-        """Remove sections from the text, and say whether there were any."""
+        """Remove sections from the MJCF text; whether there were any."""
         found = self.root.findall(section)
         for element in found:
             self.root.remove(element)
@@ -90,7 +90,7 @@ class MjcfSource:
         return bool(found)
 
     def refusal(self, message: str) -> LoadError:
-        """An error message of MuJoCo about its text, translated to the user's files."""
+        """MuJoCo's error message with places translated to the user's files."""
         message = " ".join(message.split()).replace("than mjMINVAL", "than zero")
         found = _PLACE.search(message)
         line = int(found.group(1)) if found else 0
@@ -111,7 +111,7 @@ class _Budget:
 
 
 def prepare(source: bytes, path: str, folders, budget=None) -> MjcfSource:
-    """Read MJCF and everything it refers to.
+    """MJCF source with included files and all files it refers to, within limits.
 
     Args:
         source: content of the main file.
@@ -139,7 +139,7 @@ def prepare(source: bytes, path: str, folders, budget=None) -> MjcfSource:
 
 
 def _include(result, folders, budget):
-    """Put the content of included files in place of ``<include>``, until there is none."""
+    """Replace ``<include>`` elements by the content of their files, repeatedly."""
     seen = set()
     while (element := result.root.find(".//include")) is not None:
         path = _resolve(result, element, folders, (element.get("file") or "").replace("\\", "/"))
@@ -159,14 +159,14 @@ def _include(result, folders, budget):
 
 
 def _rename(root):
-    """The flag ``passive`` of older versions of MuJoCo as what it is called now."""
+    """Rename the flag ``passive`` of older MuJoCo versions."""
     for flag in root.iter("flag"):
         if (value := flag.attrib.pop("passive", None)) is not None:
             flag.attrib.update({name: flag.get(name, value) for name in ("spring", "damper")})
 
 
 def _fetch(result, folders, budget):
-    """Read meshes and so on; in the text they get their own names."""
+    """Read meshes and other assets; their names in the text become unique."""
     compilers = list(result.root.iter("compiler"))
 
     def setting(name):
@@ -208,7 +208,7 @@ def _fetch(result, folders, budget):
 
 
 def _resolve(result, element, folders, name, inside=""):
-    """The file of a name: beside the main file, as for MuJoCo, or beside the one that includes it.
+    """Path of a file by its name, beside the main file or the including one.
 
     ``inside`` is the folder that ``<compiler>`` gives for meshes.
     """
@@ -227,7 +227,7 @@ def _resolve(result, element, folders, name, inside=""):
 
 
 def _content(result, element, path, budget, limit):
-    """The content of a file, within what is left of the budget."""
+    """Content of a file within the remaining budget of bytes."""
     budget.files -= 1
     if budget.files < 0:
         raise result.error(element, f"more than {LIMIT_FILES} files belong to this model")
@@ -256,7 +256,7 @@ _ONCE = ("asset", "default", "visual", "statistic", "option", "compiler", "keyfr
 
 
 def check_bounds(source) -> dict:
-    """LoadError for the first element that is not allowed or too large.
+    """Raise LoadError for the first element that is not allowed or too large.
 
     Returns:
         How many bodies and elements a model has that attaches it, with all copies.
@@ -291,14 +291,14 @@ def check_bounds(source) -> dict:
 
 
 def _size(source, element):
-    """Number of bodies and elements that an element adds, apart from those inside it."""
+    """Number of bodies and elements that an element adds itself."""
     if element.tag == "attach":
         return source.sizes.get(element.get("model"), {"bodies": 1, "elements": 1})
     return {"bodies": int(element.tag == "body"), "elements": 1}
 
 
 def _check_numbers(source, element, names):
-    """Raise an error if an attribute has a number that is NaN."""
+    """Raise LoadError if an attribute of an element contains NaN."""
     for name, text in element.attrib.items():
         if "nan" not in text.lower() or text in names:
             continue
@@ -311,7 +311,7 @@ def _check_numbers(source, element, names):
 
 
 def _check_sizes(source, element):
-    """Raise an error if MuJoCo would build something too large for an element."""
+    """Raise LoadError if MuJoCo would build something too large for an element."""
     if element.tag == "hfield" and _product(source, element, ("nrow", "ncol")) > _LIMIT_HEIGHTS:
         raise source.error(element, f"has more than {_LIMIT_HEIGHTS} heights")
     params = _numbers(source, element, "params") if element.tag == "mesh" else ()
@@ -320,13 +320,13 @@ def _check_sizes(source, element):
 
 
 def _product(source, element, attributes):
-    """Product of all numbers of some attributes."""
+    """Product of all numbers in some attributes of an element."""
     numbers = [x for name in attributes for x in _numbers(source, element, name)]
     return math.prod(max(1.0, x) for x in numbers)
 
 
 def _numbers(source, element, name):
-    """Numbers of an attribute."""
+    """Numbers of an attribute of an element."""
     try:
         return numbers_in(element.get(name, ""))
     except ValueError as error:
@@ -364,7 +364,7 @@ _LAST = '<compiler><lengthrange mode="none"/></compiler>'
 
 
 def text_of(root, changes):
-    """The text, and the element on each of its lines; ``changes`` are attributes by element."""
+    """MJCF text and the element on each line, with changed attributes by element."""
     lines, elements = [], []
     waiting = [(root, False)]
     while waiting:
@@ -386,7 +386,7 @@ def text_of(root, changes):
 
 
 def _has_muscles(root):
-    """Whether there may be muscles, whose force depends on the range of their length."""
+    """Whether the file may contain muscles, whose force depends on length ranges."""
     return any(
         e.tag == "muscle" or "muscle" in (e.get("gaintype"), e.get("biastype"))
         for e in root.iter("*")
@@ -394,7 +394,7 @@ def _has_muscles(root):
 
 
 def _left_out(element, root):
-    """Whether an element is left out before MuJoCo reads the file."""
+    """Whether an element is removed before MuJoCo reads the file."""
     tag, parent = element.tag, element.getparent()
     if parent is not None and parent.tag == "sensor":
         return tag not in KINDS or element.get("camera") is not None
@@ -402,7 +402,7 @@ def _left_out(element, root):
 
 
 def _attributes(element, changes):
-    """Attributes of an element that are kept, with changes."""
+    """Attributes of an element for MuJoCo, with changes."""
     left_out = _ATTRIBUTES | _ATTRIBUTES_OF.get(element.tag, set())
     if element.tag == "camera":
         left_out = {*element.attrib} - _OF_CAMERAS
@@ -412,5 +412,5 @@ def _attributes(element, changes):
 
 
 def _quote(value):
-    """Attribute value in quotes."""
+    """XML attribute value in quotes."""
     return quoteattr(value) if _SPECIAL.search(value) else f'"{value}"'

@@ -40,14 +40,14 @@ _TENDON, _ON_TENDON, _EQUALITY = 18, 3, 3  # mjtObj, mjtTrn, mjtEq
 
 
 def tendon_names(mj_model):
-    """Names of all tendons; unnamed ones are called after their number."""
+    """Names of all tendons; unnamed ones by number."""
     taken: set = set()
     given = names_of(mj_model, "tendon")
     return [unused_name(name or f"tendon_{t}", "tendon", taken) for t, name in enumerate(given)]
 
 
 def terms(mj_model, t):
-    """Coefficients of a fixed tendon by number of MuJoCo's joint; None of a spatial one."""
+    """Coefficients of a fixed tendon by MuJoCo joint number; None for spatial ones."""
     first = int(mj_model.tendon_adr[t])
     parts = range(first, first + int(mj_model.tendon_num[t]))
     if any(mj_model.wrap_type[w] != _JOINT for w in parts):
@@ -60,7 +60,7 @@ def terms(mj_model, t):
 
 
 def wrapped_frames(mj_model, tree, taken) -> dict[int, Frame]:
-    """Frames of the geoms that tendons wind around, by number.
+    """Frames of the geoms that tendons wrap around, by geom number.
 
     Args:
         mj_model: the compiled model.
@@ -77,7 +77,7 @@ def wrapped_frames(mj_model, tree, taken) -> dict[int, Frame]:
 
 
 def tendons_of(mj_model, tree, note, sites, shapes):
-    """Tendons, but for those that only say what an equality couples.
+    """Tendons of a MuJoCo model, except those that only serve an equality.
 
     Args:
         mj_model: the compiled model.
@@ -104,7 +104,7 @@ def tendons_of(mj_model, tree, note, sites, shapes):
 
 
 def _path(mj_model, t, sites, shapes):
-    """Path of a spatial tendon: sites, shapes and pulleys."""
+    """Path of a spatial tendon: sites, wraps and pulleys."""
     first, found = int(mj_model.tendon_adr[t]), []
     for w in range(first, first + int(mj_model.tendon_num[t])):
         kind, i, x = mj_model.wrap_type[w], int(mj_model.wrap_objid[w]), mj_model.wrap_prm[w]
@@ -120,20 +120,20 @@ def _path(mj_model, t, sites, shapes):
 
 
 def _is_used(mj_model, t):
-    """Whether an actuator pulls a tendon, or a sensor measures it."""
+    """Whether an actuator drives a tendon or a sensor measures it."""
     pulled = (mj_model.actuator_trntype == _ON_TENDON) & (mj_model.actuator_trnid[:, 0] == t)
     measured = (mj_model.sensor_objtype == _TENDON) & (mj_model.sensor_objid == t)
     return bool(np.any(pulled) or np.any(measured))
 
 
 def _equal(mj_model):
-    """Numbers of the tendons that equalities are about."""
+    """Numbers of the tendons in equality constraints."""
     about = mj_model.eq_type == _EQUALITY
     return {int(t) for ids in (mj_model.eq_obj1id, mj_model.eq_obj2id) for t in ids[about]}
 
 
 def _forces(mj_model, t, kind, name, note):
-    """Spring, damper, friction and limits, as far as there are any."""
+    """Spring, damper, friction and limits of a tendon, as fields."""
     found, driven = {}, list(actuators_on(mj_model, t, kind, name, note))
     for ours, theirs, flag in (
         ("stiffness", "stiffness", "SPRING"),
@@ -168,14 +168,14 @@ def _forces(mj_model, t, kind, name, note):
 
 
 def armature_of(mj_model, t) -> float:
-    """Inertia along a tendon, with that of the actuators on it."""
+    """Inertia along a tendon, including its actuators' armature."""
     own = getattr(mj_model, "tendon_armature", np.zeros(t + 1))[t]
     driven = actuators_on(mj_model, t, "tendon", "", lambda *_: None)
     return float(own + sum(armature for armature, _ in driven))
 
 
 def with_armature(mj_model, model, note):
-    """The model with a rotor for every tendon that has armature."""
+    """Model with a rotor for every tendon that has armature."""
     found, full = {}, model.uncoupled
     for t, name in enumerate(tendon_names(mj_model)):
         armature = armature_of(mj_model, t)
@@ -196,7 +196,7 @@ def with_armature(mj_model, model, note):
 
 
 def gravity_compensation_of(mj_model, tree, note):
-    """The masses whose weight is carried, one for each of our bodies where they have a centre."""
+    """Gravity compensation of MuJoCo's bodies, combined per body of the model."""
     if is_disabled(mj_model, "SPRING") and is_disabled(mj_model, "DAMPER"):
         return ()  # which switches all passive forces off
     parts: dict[int, list] = {}
@@ -217,7 +217,7 @@ def gravity_compensation_of(mj_model, tree, note):
 
 
 def _sum(parts):
-    """Gravity compensation of several parts as one."""
+    """Gravity compensations combined at their common centre, unless the total mass is 0."""
     total = math.fsum(g.mass for g in parts)
     if len(parts) == 1 or total == 0:
         return parts

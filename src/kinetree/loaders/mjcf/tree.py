@@ -61,20 +61,20 @@ class Tree:
     places: list = field(default_factory=lambda: [BodyPlace(0, Plucker.identity())])
 
     def add(self, name, parent, joint, placement, joint_name, limits=None, dynamics=None):
-        """Append a massless body, by the arguments of ``Body`` without inertia; its number."""
+        """Append a massless body to the tree; its number."""
         self.bodies.append((name, parent, joint, placement, joint_name, limits, dynamics))
         self.inertias.append(Inertia.zero())
         return len(self.bodies)
 
     def load(self, place, inertia):
-        """Add inertia, in the coordinates of MuJoCo's body, to ours; the base carries any."""
+        """Add the inertia of a MuJoCo body to the tree's body; ignored for the base."""
         if place.body > 0 and inertia.mass != 0:
             moved = inertia if is_identity(place.X) else inertia.inverse_transformed(place.X)
             carried = self.inertias[place.body - 1]
             self.inertias[place.body - 1] = moved if carried.mass == 0 else carried + moved
 
     def finish(self):
-        """Make the bodies, whose inertia is known now."""
+        """Make the bodies with their accumulated inertias."""
         self.bodies = [
             Body(name, parent, joint, placement, inertia, joint_name, limits, dynamics)
             for (name, parent, joint, placement, joint_name, limits, dynamics), inertia in zip(
@@ -84,7 +84,7 @@ class Tree:
 
 
 def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tree:
-    """All bodies, each with the joints that carry it; ``free`` as in ``from_compiled``."""
+    """Tree of all MuJoCo bodies and joints; ``free`` as in ``from_compiled``."""
     names, free = joint_names(mj_model, free)
     tree = Tree(body_names(mj_model), names)
     taken, taken_joints = set(tree.body_names), {*names, *free.values()}
@@ -114,7 +114,7 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
 
 
 def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> BodyPlace:
-    """One body of the model for every joint; the last is the body itself."""
+    """Append one body for each joint of a MuJoCo body; the last one is the body itself."""
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
         last = k == count
@@ -139,14 +139,14 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> BodyPlace:
 
 
 def _join(at, X):
-    """Product of two transforms, of which one may be the identity."""
+    """Product of two transforms, cheap if one is the identity."""
     if is_identity(at):
         return X
     return at if is_identity(X) else at @ X
 
 
 def _link_frames(mj_model, tree, taken):
-    """Frames for bodies of MuJoCo whose origin is not at their joint, where ours is."""
+    """Add frames at the origins of MuJoCo bodies whose joint is elsewhere."""
     for b in np.flatnonzero(mj_model.body_jntnum):
         place = tree.places[b]
         if not is_identity(place.X):
@@ -158,7 +158,7 @@ def _link_frames(mj_model, tree, taken):
 
 
 def sites_of(mj_model, tree):
-    """Every site as a frame."""
+    """Frames for all sites."""
     taken = {*tree.body_names, *(b.name for b in tree.bodies), *(f.name for f in tree.frames)}
     frames = []
     for s, given in enumerate(names_of(mj_model, "site")):

@@ -15,7 +15,7 @@ POSE = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
 
 
 def names_of(mj_model, kind):
-    """Names of all things of a kind (``"body"``, ``"jnt"``, ``"site"``, ...); empty if unnamed."""
+    """Names of all objects of a kind (``"body"``, ``"jnt"``, ...); empty if unnamed."""
     text = bytes(mj_model.names)
     return [_name_at(text, int(start)) for start in getattr(mj_model, f"name_{kind}adr")]
 
@@ -26,19 +26,19 @@ def model_name(mj_model):
 
 
 def _name_at(text, start):
-    """Name that begins at a place in MuJoCo's table of names."""
+    """Name that begins at an offset in MuJoCo's table of names."""
     return text[start : text.index(b"\0", start)].decode("utf-8", "replace")
 
 
 def body_names(mj_model):
-    """Names of the bodies, the world first; unnamed ones are called after their number."""
+    """Names of the bodies, the world first; unnamed ones by number."""
     given = names_of(mj_model, "body")
     taken = set(given)
     return [name or _take(f"body_{b}", taken) for b, name in enumerate(given)]
 
 
 def joint_names(mj_model, free=None):
-    """Names of the joints, unnamed ones called after their body, and of those in ``free``.
+    """Names of the joints, unnamed ones by their body, and of those in ``free``.
 
     Args:
         mj_model: the compiled model.
@@ -58,12 +58,12 @@ def joint_names(mj_model, free=None):
 
 
 def unused_name(name, suffix, taken):
-    """``name``, with a suffix and then a number if it is taken; the choice is taken from then."""
+    """Unused name: with a suffix, then a number if it is taken; added to ``taken``."""
     return _take(name if name not in taken else f"{name}_{suffix}", taken)
 
 
 def _take(name, taken):
-    """Name that is not taken yet, with a number if needed."""
+    """Unused name with a number appended if needed; added to ``taken``."""
     candidate, count = name, 1
     while candidate in taken:
         count += 1
@@ -89,17 +89,17 @@ _UPRIGHT = [1.0, 0.0, 0.0, 0.0]
 
 
 def placement(position, quaternion) -> Plucker:
-    """The transform to a frame with this position and orientation ``(w, x, y, z)``."""
+    """Transform to a frame at a position with orientation ``(w, x, y, z)``."""
     return Plucker(rotation(quaternion), _exact(position))
 
 
 def shift(position) -> Plucker:
-    """The transform to a parallel frame."""
+    """Transform to a parallel frame at a position."""
     return Plucker(identity3(), _exact(position))
 
 
 def rotation(quaternion):
-    """``E`` of a quaternion; of integers if it takes axes to axes, so that zeros stay zero."""
+    """Coordinate rotation of a quaternion; exact integers for quarter turns."""
     p = np.array(quaternion, dtype=float)
     if p.tolist() == _UPRIGHT:
         return identity3()
@@ -109,7 +109,7 @@ def rotation(quaternion):
 
 
 def inertia_of(mj_model, body) -> Inertia:
-    """Inertia of one body in MuJoCo's frame of it."""
+    """Inertia of a MuJoCo body in its frame."""
     m, moments = float(mj_model.body_mass[body]), np.array(mj_model.body_inertia[body])
     if m == 0 and not np.any(moments):
         return Inertia.zero()
@@ -122,7 +122,7 @@ def inertia_of(mj_model, body) -> Inertia:
 
 
 def _exact(position):
-    """Position whose zeros are integers."""
+    """Position with integer zeros, which count as structure."""
     r = np.array(position, dtype=float)
     return r if np.any(r) else r.astype(int)
 
@@ -135,7 +135,7 @@ class MissingLibraryError(LoadError, InteropError, MissingPackageError):
 
 
 def mujoco() -> Any:
-    """The ``mujoco`` module, or an error that says how to get it."""
+    """Module ``mujoco``; an error says how to install it."""
     try:
         import mujoco as library
     except ImportError as error:
@@ -152,7 +152,7 @@ def mujoco() -> Any:
 
 
 def compile_quietly(make):
-    """The result of ``make()``, and the warnings of MuJoCo meanwhile, as a list of texts.
+    """Result of ``make()`` and MuJoCo's warnings during it, as texts.
 
     MuJoCo prints warnings and appends them to a file MUJOCO_LOG.TXT in the current folder, unless
     a callback is set; the callback from before is restored afterwards.

@@ -24,7 +24,7 @@ _DEEPEST = 8  # joints inside joints
 
 
 def read_joint(table: TomlTable, key="joint", default=None, *, name=False, depth=0):
-    """The joint under ``key`` of a table, and its name if it may have one."""
+    """Joint under ``key`` of a TOML table, and its name if it may have one."""
     value = table.get(key, default)
     if value is None:
         raise table.error(f"has no {key!r}; such as {key} = {{type = 'revolute', axis = 'y'}}")
@@ -46,7 +46,7 @@ def read_joint(table: TomlTable, key="joint", default=None, *, name=False, depth
 
 
 def _read(kind, table):
-    """The joint, with unit vectors as given: scaling them once more moves their last digit."""
+    """Joint of a class from a TOML table; unit vectors are not rescaled."""
     joint = kind.from_table(table)
     for name, value in table.vectors.items():
         if getattr(joint, name, value) != value:
@@ -72,11 +72,11 @@ class JointTable:
         self._table, self._depth = table, depth
 
     def parameters(self, fields: Any) -> dict[str, Any]:
-        """Values for the fields of a dataclass: one key for each, read by its type."""
+        """Constructor arguments of a joint class, one key for each field, read by type."""
         return {field.name: self._parameter(field) for field in fields}
 
     def _parameter(self, field):
-        """Parameter of a joint by the field of its class."""
+        """Value of one field of a joint class, read by its type."""
         default = () if field.default is MISSING else (field.default,)
         if field.name == "axis":
             return self.axis()
@@ -90,7 +90,7 @@ class JointTable:
         return self.vectors[field.name]
 
     def axis(self) -> str | tuple:
-        """The key ``axis``: a letter with or without a sign, or three numbers."""
+        """Axis of a joint: a letter with optional sign, or three numbers."""
         value = self._table.get("axis", "z")
         if isinstance(value, str):
             return value
@@ -98,11 +98,11 @@ class JointTable:
         return self.vectors["axis"]
 
     def joint(self, key: str = "joint") -> AbstractJoint:
-        """A joint inside the joint."""
+        """Joint nested inside this joint's table."""
         return read_joint(self._table, key, depth=self._depth + 1)[0]
 
     def placement_formulas(self) -> "tuple[FormulaPlacement, int]":
-        """``at`` and ``rpy`` as formulas of ``variables``, and how many variables there are."""
+        """Formulas for ``at`` and ``rpy`` in joint variables, and the number of these."""
         table = self._table
         variables = tuple(table.of_kind("variables", list, ["q"]))
         for name in variables:
@@ -112,7 +112,7 @@ class JointTable:
         return FormulaPlacement(variables, at, rpy), len(variables)
 
     def motion_formulas(self, joint: AbstractJoint) -> "FormulaMotion":
-        """``motion`` of a joint, with ``velocity`` and ``acceleration``, as formulas of ``t``."""
+        """Formulas in ``t`` for a prescribed joint's motion, velocity and acceleration."""
         table = self._table
         q, rates = self._formulas("motion", joint.nq, ("t",)), ()
         if "velocity" in table or "acceleration" in table or not joint.rates_are_velocities:
@@ -127,7 +127,7 @@ class JointTable:
         return FormulaMotion(q, *rates)
 
     def _formulas(self, key, size, variables, default=None) -> Any:
-        """Numbers or expressions of the variables, as formulas."""
+        """Numbers or expressions under a key, as formulas of the variables."""
         table = self._table
         given = table.get(key, default)
         if not isinstance(given, list) or (size is not None and len(given) != size):
@@ -154,7 +154,7 @@ _LARGEST_POWER = 16
 
 
 def formula(given, variables, parameters) -> str:
-    """A number or an expression as a formula of ``variables`` alone.
+    """Number or expression as a formula of ``variables``, with parameters inserted.
 
     Raises ExpressionError for names that are neither, and for what has no derivative.
     """
@@ -176,7 +176,7 @@ def formula(given, variables, parameters) -> str:
 
 
 def _check_power(node):
-    """Raise an error unless an exponent is a small integer."""
+    """Raise ExpressionError unless an exponent is a small integer."""
     sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     value = sign * inner.value if isinstance(inner, ast.Constant) else None  # pyright: ignore
@@ -197,17 +197,17 @@ class _Bound(ast.NodeTransformer):
         self.values = values
 
     def visit_Name(self, node):
-        """Replace a name that has a value by it."""
+        """Replace a variable name by its value in a syntax tree."""
         return ast.Constant(self.values[node.id]) if node.id in self.values else node
 
     def visit_Call(self, node):
-        """Bind names in the arguments of a call, not the function."""
+        """Substitute names in the arguments of a call, but not its function."""
         node.args = [self.visit(argument) for argument in node.args]
         return node
 
 
 def _value(text, names):
-    """Value of an expression with names."""
+    """Value of an expression for given names."""
     return expressions.apply(expressions.parse(text), names, _FUNCTIONS, number=lambda x: x)
 
 
@@ -230,7 +230,7 @@ class FormulaPlacement:
         return Plucker(E, r)
 
     def to_table(self):
-        """The keys that describe it in a file."""
+        """Keys of a TOML table that describe the placement."""
         return {"variables": self.variables, "at": self.at, "rpy": self.rpy}
 
 
@@ -252,6 +252,6 @@ class FormulaMotion:
         return tuple(np.array([getattr(x, n) for x in jets]) for n in ("value", "first", "second"))
 
     def to_table(self):
-        """The keys that describe it in a file."""
+        """Keys of a TOML table that describe the motion."""
         rates = {"velocity": self.qd, "acceleration": self.qdd} if self.qd else {}
         return {"motion": self.q, **rates}

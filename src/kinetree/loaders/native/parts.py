@@ -16,7 +16,7 @@ from kinetree.spatial.vector3 import ZERO3, identity3, symmetric
 
 
 def placement(table: TomlTable) -> Plucker | None:
-    """The placement that a table describes by its own keys; None if it has none of them."""
+    """Placement from a TOML table's own keys; None if it has none of them."""
     position, E = table.numbers("at", 3, None), orientation(table)
     if position is None and E is None:
         return None
@@ -26,7 +26,7 @@ def placement(table: TomlTable) -> Plucker | None:
 
 
 def placement_of(table: TomlTable, key) -> Plucker | None:
-    """The placement under a key: a position, or a table with ``at`` and an orientation."""
+    """Placement under a key: a position, or a table with ``at`` and an orientation."""
     value = table.get(key)
     if not isinstance(value, dict):
         position = table.numbers(key, 3, None)
@@ -38,7 +38,7 @@ def placement_of(table: TomlTable, key) -> Plucker | None:
 
 
 def orientation(table: TomlTable):
-    """``E`` from roll, pitch and yaw, a quaternion, axis and angle, or the matrix; or None."""
+    """Rotation from roll-pitch-yaw, quaternion, axis and angle, or matrix; or None."""
     key = table.choice("rpy", "quaternion", "axis_angle", "rotation")
     if key is None:
         return None
@@ -70,7 +70,7 @@ def _axis_and_angle(table, key):
 
 
 def _without_dust(E):
-    """Zeros and ones of turns by a quarter, which floats miss by 1e-16, and which save work."""
+    """Rotation with entries near 0 and ±1 made exact, as after quarter turns."""
     E = np.asarray(E, dtype=float)
     E = np.where(np.abs(E) < 4e-16, 0.0, E)
     return np.where(np.abs(np.abs(E) - 1) < 4e-16, np.sign(E), E)
@@ -80,7 +80,7 @@ def _without_dust(E):
 
 
 def _takes(name):
-    """Sizes, and options, that a function of ``kinetree.shapes`` takes."""
+    """Names of the sizes and options of a function in ``kinetree.shapes``."""
     parameters = inspect.signature(getattr(shapes, name)).parameters.values()
     sizes = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return sizes, {p.name for p in parameters} - {*sizes}
@@ -92,7 +92,7 @@ _WITH_AXIS = {name for name, (_, options) in _TAKES.items() if "axis" in options
 
 
 def read_inertia(body: TomlTable) -> Inertia | None:
-    """The inertia under the key ``inertia`` of a body; None if there is none."""
+    """Inertia under the key ``inertia`` of a body's table; None if absent."""
     value = body.get("inertia")
     if value is None:
         return None
@@ -111,7 +111,7 @@ def read_inertia(body: TomlTable) -> Inertia | None:
 
 
 def _part(table: TomlTable) -> Inertia:
-    """Inertia of one part of a body."""
+    """Inertia of one part of a body's table."""
     shape = table.choice(*SIZES)
     if shape is not None:
         inertia = _of_shape(table, shape)
@@ -128,7 +128,7 @@ def _part(table: TomlTable) -> Inertia:
 
 
 def _of_shape(table, shape):
-    """Inertia of a shape with a mass or a density."""
+    """Inertia of a shape with a mass or density in a TOML table."""
     sizes = table.numbers(shape, None if SIZES[shape] == 1 else SIZES[shape])
     options = {key: table.number(key, None) for key in ("mass", "density")}
     if shape in _WITH_AXIS:
@@ -142,7 +142,7 @@ def _of_shape(table, shape):
 
 
 def _about_center(table):
-    """Mass, mass centre, and moments and products about it along the axes of the body or others."""
+    """Inertia from mass, mass centre, moments and products about it in a TOML table."""
     mass, center = table.number("mass"), np.array(table.numbers("center", 3, (0, 0, 0)))
     moments = table.numbers("moments", 3, (0, 0, 0))
     xy, xz, yz = table.numbers("products", 3, (0, 0, 0))
@@ -157,7 +157,7 @@ def _about_center(table):
 
 
 def read_shape(table: TomlTable, report, folders):
-    """The shape of a geometry; None, with a notice, for a mesh that cannot be had."""
+    """Shape of a geometry table; None, with a notice, for an unavailable mesh."""
     kind = table.choice(*_SHAPES)
     if kind is None:
         raise table.error(f"has no shape; give one of {', '.join(_SHAPES)}")
@@ -168,7 +168,7 @@ def read_shape(table: TomlTable, report, folders):
 
 
 def read_surface(table: TomlTable) -> geometry.Surface | None:
-    """Friction and so on under the key ``surface``; None if there is none."""
+    """Contact surface under the key ``surface``; None if absent."""
     inner = table.table("surface")
     if inner is None:
         return None
@@ -184,7 +184,7 @@ def read_surface(table: TomlTable) -> geometry.Surface | None:
 
 
 def read_color(table: TomlTable):
-    """Red, green, blue and opacity from 0 to 1, or None; three numbers are opaque."""
+    """RGBA colour from 0 to 1, or None; opacity 1 by default."""
     color = table.numbers("color", None, None)
     if color is None:
         return None
@@ -194,7 +194,7 @@ def read_color(table: TomlTable):
 
 
 def _sizes(table, key, count) -> Any:
-    """Sizes of a shape; an error if they are negative or too few."""
+    """Sizes of a shape in a TOML table, checked."""
     sizes = table.numbers(key, None if count == 1 else count)
     if len(sizes) != count or any(x < 0 for x in sizes):
         raise table.error(f"{key} must be {count} sizes, not negative, got {list(sizes)}", key)
@@ -202,7 +202,7 @@ def _sizes(table, key, count) -> Any:
 
 
 def _mesh(table, report, folders):
-    """Mesh of a table, or None where its file is missing."""
+    """Mesh of a geometry table, or None where its file is missing."""
     scale = table.numbers("scale", 3, (1, 1, 1))
     line = table.document.line((*table.path, "mesh"))
 

@@ -28,7 +28,7 @@ _ADDED = ("added_mass", "added_inertia")
 
 
 def read_toml(source, report, folders, options) -> Model:
-    """The model in a TOML file: of the native format, or a Denavit–Hartenberg table."""
+    """Model from a TOML file: kinetree's format, or a Denavit–Hartenberg table."""
     document = Document(source, report.path)
     if "dh" in document.data:
         return read_dh_document(document, report, options)
@@ -56,7 +56,7 @@ class _Reader:
         )
 
     def _check_version(self):
-        """Raise an error unless the file has the version that is read."""
+        """Raise LoadError unless the file's format version is supported."""
         version = self.top.get("kinetree")
         if version is None:
             raise self.top.error(
@@ -69,7 +69,7 @@ class _Reader:
             )
 
     def model(self) -> Model:
-        """The finished model."""
+        """Build the model from all tables of the file."""
         for key in (
             "body",
             "frame",
@@ -101,14 +101,14 @@ class _Reader:
         return model.replace(postures=tuple(postures)) if self.at_rest else model
 
     def _place(self, message):
-        """Place of the first thing that a message names in quotes."""
+        """Path in the file of the first part that a message names in quotes; or empty."""
         for name in re.findall(r"'([^']*)'", message):
             if name in self.places:
                 return self.places[name]
         return ()
 
     def _new_name(self, table, *kinds):
-        """The name of a table, which must be new among things of these kinds."""
+        """Name of a table, registered as unique among parts of some kinds."""
         name = table.text("name")
         for kind in kinds:
             self._claim(kind, name, table)
@@ -116,7 +116,7 @@ class _Reader:
         return name
 
     def _claim(self, kind, name, table):
-        """Take a name; an error if another part has it."""
+        """Register a name; LoadError if another part of the kind has it."""
         first = self.names.setdefault((kind, name), table)
         if first is not table:
             line = table.document.line(first.path)
@@ -125,7 +125,7 @@ class _Reader:
             )
 
     def _body(self, table):
-        """Read a body with its joint."""
+        """Add a body with its joint from a table."""
         name = self._new_name(table, "body")
         joint, joint_name = read_joint(table, name=True)
         joint_name = f"{name}_joint" if joint_name is None else joint_name
@@ -142,13 +142,13 @@ class _Reader:
         )
 
     def _frame(self, table):
-        """Read a frame."""
+        """Add a frame from a table."""
         self.builder.frame(
             self._new_name(table, "frame"), on=table.text("on", None), at=parts.placement(table)
         )
 
     def _loop(self, table):
-        """Read a loop."""
+        """Add a loop from a table."""
         self.builder.loop(
             self._new_name(table, "joint"),
             predecessor=table.text("predecessor"),
@@ -161,7 +161,7 @@ class _Reader:
         )
 
     def _coupling(self, table):
-        """Read a coupling."""
+        """Add a coupling from a table."""
         name = self._new_name(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
         sources, tendon = table.texts("sources", ()), table.text("tendon", "")
@@ -178,7 +178,7 @@ class _Reader:
         self.builder.coupling(name, joint=joint, source=source, sources=sources, **law)
 
     def _geometry(self, table):
-        """Read a shape."""
+        """Add a shape from a table."""
         shape = parts.read_shape(table, self.report, self.folders)
         options = {
             "on": table.text("on", None), "at": parts.placement(table),
@@ -191,7 +191,7 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
-        """Read an actuator."""
+        """Add an actuator from a table."""
         name = self._new_name(table, "actuator")
         ranges = ("control", "effort", "activation_range", "integral_range")
         on = {"joint": table.text("joint", None)}
@@ -208,7 +208,7 @@ class _Reader:
         self.builder.actuator(name, **on, gear=gear, **law, **state)
 
     def _muscle(self, table):
-        """Curves of a muscle, or None."""
+        """Muscle parameters of an actuator's table, or None."""
         given = table.table("muscle")
         if given is None:
             return None
@@ -219,7 +219,7 @@ class _Reader:
         return given.attempt(Muscle, **{key: x for key, x in numbers.items() if x is not None})
 
     def _posture(self, table):
-        """Read a posture."""
+        """Add a posture from a table."""
         name = self._new_name(table, "posture")
         keys = ("q", "qd", "controls", "activation")
         q, qd, controls, activation = (self._by_name(table, key) for key in keys)
@@ -228,7 +228,7 @@ class _Reader:
         self.builder.posture(name, q=q, qd=qd, controls=controls, activation=activation)
 
     def _tendon(self, table):
-        """Read a tendon."""
+        """Add a tendon from a table."""
         joints, path = table.table("joints"), table.of_kind("path", list, [])
         if joints is None and not path:
             raise table.error(
@@ -246,7 +246,7 @@ class _Reader:
         )
 
     def _part_of_path(self, table, value):
-        """A frame that a tendon runs through, what it winds around, or a pulley."""
+        """Element of a tendon's path: frame, wrap or pulley."""
         if isinstance(value, str):
             return value
         if not isinstance(value, dict):
@@ -261,14 +261,14 @@ class _Reader:
         return found
 
     def _gravity_compensation(self, table):
-        """Add gravity compensation from its table."""
+        """Add gravity compensation from a table."""
         center = table.numbers("center", 3, (0.0, 0.0, 0.0))
         self.builder.gravity_compensation(
             table.text("on"), mass=table.number("mass"), center=center
         )
 
     def _fluid_force(self, table):
-        """Add the force of a fluid from its table."""
+        """Add a fluid force from a table."""
         given = {name: table.number(name, 0.0) for name in ("density", "viscosity")}
         for name, size in (("wind", 3), ("coefficients", 5), *dict.fromkeys(_ADDED, 3).items()):
             if (values := table.numbers(name, size, None)) is not None:
@@ -277,7 +277,7 @@ class _Reader:
         self.builder.fluid_force(shape, on=table.text("on"), at=at, **given)
 
     def _contact_pair(self, table):
-        """Add a pair of shapes that touch, or do not, from its table."""
+        """Add a contact pair or exclusion from a table."""
         ends = table.text("first"), table.text("second")
         name, surface = table.text("name", ""), parts.read_surface(table)
         if table.flag("touch", True):
@@ -288,7 +288,7 @@ class _Reader:
             self.builder.exclude(*ends, name=name)
 
     def _sensor(self, table):
-        """Read a sensor."""
+        """Add a sensor from a table."""
         shape = table.table("shape")
         rest: dict[str, Any] = {"data": tuple(table.numbers("data", None, ()))}
         rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
@@ -310,12 +310,12 @@ class _Reader:
         )
 
     def _group(self, table):
-        """Read a group of joints."""
+        """Add a joint group from a table."""
         name, tip = self._new_name(table, "group"), table.text("tip", "")
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
 
     def _camera(self, table):
-        """Read a camera."""
+        """Add a camera from a table."""
         rest: dict[str, Any] = {}
         if (size := table.numbers("size", 2, None)) is not None:
             rest["size"] = tuple(int(n) if n == int(n) else n for n in size)
@@ -327,7 +327,7 @@ class _Reader:
 
     @staticmethod
     def _by_name(table, key):
-        """Numbers by name in an inner table, or None without one."""
+        """Numbers by name in a nested table, or None."""
         inner = table.table(key)
         if inner is None:
             return None
@@ -335,7 +335,7 @@ class _Reader:
 
 
 def _of_joint(table):
-    """Limits and dynamics of a body's joint or of a loop joint."""
+    """Limits and dynamics of a tree or loop joint from its table."""
     return {
         "limits": _values(table, "limits", Limits),
         "dynamics": _values(table, "dynamics", JointDynamics),
@@ -343,7 +343,7 @@ def _of_joint(table):
 
 
 def _values(table, key, kind):
-    """Limits or dynamics: numbers or lists of numbers by name."""
+    """Limits or dynamics from a nested table: numbers or lists by name."""
     inner = table.table(key)
     if inner is None:
         return None

@@ -23,17 +23,17 @@ PREFIX = "robots:"
 
 
 def names() -> tuple[str, ...]:
-    """Names of all robots that can be loaded, with their package where several have the name."""
+    """Names of all robots that can be loaded; with their package if ambiguous."""
     return tuple(sorted(_by_name(available())))
 
 
 def available() -> tuple[Robot, ...]:
-    """All robots whose files are on this machine."""
+    """Robots whose files are on this machine."""
     return tuple(r for _, robots in _installed_packages() for r in robots if not r.missing)
 
 
 def find(name: str) -> Robot:
-    """The robot of a name.
+    """Robot with a name; an error suggests others.
 
     Args:
         name: as ``names`` lists it, such as ``"ur5"`` or ``"example-robot-data/ur5"``; upper and
@@ -69,7 +69,7 @@ def find(name: str) -> Robot:
 
 
 def locate(path: str, folders) -> tuple[str, tuple]:
-    """A path and further folders; of ``robots:NAME`` those of its file."""
+    """Path and search folders of a model file; ``robots:NAME`` means a known robot's."""
     given = (folders,) if isinstance(folders, (str, os.PathLike)) else tuple(folders)
     if not path.startswith(PREFIX):
         return path, given
@@ -78,12 +78,12 @@ def locate(path: str, folders) -> tuple[str, tuple]:
 
 
 def _installed_packages() -> list[tuple[Catalog, tuple[Robot, ...]]]:
-    """The packages that are installed, with their robots."""
+    """Installed packages of robots with their robots."""
     return [(c, robots) for c in CATALOGS if (robots := c.robots()) is not None]
 
 
 def _by_name(robots) -> dict[str, Robot]:
-    """Robots by the shortest name that says which one is meant."""
+    """Robots by their shortest unambiguous name."""
     count: dict[str, int] = {}
     for robot in robots:
         count[robot.name] = count.get(robot.name, 0) + 1
@@ -91,7 +91,7 @@ def _by_name(robots) -> dict[str, Robot]:
 
 
 def _unknown(wanted, short, everything, installed) -> str:
-    """The message about a name that no installed package has."""
+    """Error message about an unknown robot name, with suggestions."""
     text = f"no installed package has a robot named {wanted!r}"
     if not installed:
         text = f"robots:{wanted}: no package with robots is installed"

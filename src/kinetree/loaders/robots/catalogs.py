@@ -38,7 +38,7 @@ class Robot:
 
     @property
     def full_name(self) -> str:
-        """Name with the package."""
+        """Robot name with its package."""
         return f"{self.package}/{self.name}"
 
 
@@ -56,7 +56,7 @@ class Catalog:
 
 
 def _package_folder(module: str) -> Path | None:
-    """The folder of an installed package, which is not imported."""
+    """Folder of an installed package, found without importing it."""
     spec = find_spec(module)
     places = spec.submodule_search_locations if spec else None
     return Path(places[0]) if places else None
@@ -69,7 +69,7 @@ _FOLDER_ENDINGS = ("_description", "_data", "_simple_description")
 
 
 def _example_robot_data() -> tuple[Robot, ...] | None:
-    """Robots of the package example-robot-data, or None without it."""
+    """Robots of the package example-robot-data; None if not installed."""
     inside = "share/example-robot-data/robots"
     places = [Path(sys.prefix) / inside]
     try:
@@ -99,7 +99,7 @@ def _example_robot_data() -> tuple[Robot, ...] | None:
 
 
 def _folder_of(package: str, inside: str) -> Callable[[], tuple[Robot, ...] | None]:
-    """Reads the robots of a folder of a package, each under the name of its file."""
+    """Catalog of robots in a folder of a package, named by their files."""
 
     def robots():
         folder = _package_folder(package)
@@ -111,12 +111,12 @@ def _folder_of(package: str, inside: str) -> Callable[[], tuple[Robot, ...] | No
 
 
 def _robot_files(folder, pattern) -> list[Path]:
-    """Model files of a folder that match a pattern."""
+    """Model files in a folder that match a pattern."""
     return sorted(f for f in folder.glob(pattern) if f.suffix in _SUFFIXES and f.is_file())
 
 
 def _stem(file) -> str:
-    """Name of a robot by its file."""
+    """Robot name from its file name."""
     return file.stem.lower().removesuffix("_robot")
 
 
@@ -124,7 +124,7 @@ def _stem(file) -> str:
 
 
 def _mujoco_menagerie() -> tuple[Robot, ...] | None:
-    """Robots of MuJoCo Menagerie, or None without it."""
+    """Robots of MuJoCo Menagerie; None if not installed."""
     if _package_folder("mujoco_menagerie") is None:
         return None
     import mujoco_menagerie as menagerie  # pyright: ignore[reportMissingImports]
@@ -140,7 +140,7 @@ def _mujoco_menagerie() -> tuple[Robot, ...] | None:
 
 
 def _robot_descriptions() -> tuple[Robot, ...] | None:
-    """Robots of the package robot_descriptions, or None without it."""
+    """Robots of the package robot_descriptions; None if not installed."""
     folder = _package_folder("robot_descriptions")
     if folder is None:
         return None

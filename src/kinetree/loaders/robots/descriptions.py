@@ -24,7 +24,7 @@ class Description(NamedTuple):
 
 
 def robots_of_descriptions(folder: Path, cache: Path, commit: str | None) -> list[Description]:
-    """Robots that the modules in ``folder`` describe, with files in ``cache`` that may not exist.
+    """Robots that Python modules in ``folder`` describe, with files in ``cache``.
 
     Modules whose robot is a macro file, written out by another program, are left out.
     """
@@ -41,7 +41,7 @@ def robots_of_descriptions(folder: Path, cache: Path, commit: str | None) -> lis
 
 
 def _repositories(file) -> dict[str, str]:
-    """Folders in the cache by the name of the repository."""
+    """Cache folders of repositories by name."""
     found = {}
     for node in ast.walk(_tree(file)):
         if not isinstance(node, ast.Dict):
@@ -55,7 +55,7 @@ def _repositories(file) -> dict[str, str]:
 
 
 def _paths(module, places, cache, commit) -> dict[str, Path]:
-    """Values of the assignments of a module that are paths."""
+    """Paths assigned to names in a description module, evaluated without running it."""
     known: dict[str, str] = {}
     for node in _tree(module).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
@@ -75,7 +75,7 @@ def _paths(module, places, cache, commit) -> dict[str, Path]:
 
 
 def _text(node, known) -> str | None:
-    """The string that an expression of constants, names and ``join`` stands for."""
+    """String value of a syntax tree of constants, names and ``join``, or None."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.Name):

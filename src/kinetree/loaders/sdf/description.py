@@ -27,7 +27,7 @@ class Includes:
         self.count = self.size = self.bodies = 0
 
     def open(self, node: Node, folders: Folders) -> tuple[Node, Folders, str]:
-        """The root element of the file behind an ``<include>``, its folders and its path."""
+        """Root element of an ``<include>``d file, its search folders and path."""
         uri = node.need_one("uri")
         try:
             path = _model_file(folders.locate(uri.text()), uri)
@@ -52,7 +52,7 @@ class Includes:
         return root, Folders(path, [*folders.extra, *self.extra]), path
 
     def _bytes(self, path, uri):
-        """Content of an included file, within the limit of all."""
+        """Content of an included file, within the total size limit."""
         try:
             size = os.path.getsize(path)
             self.size += size
@@ -63,14 +63,14 @@ class Includes:
             raise uri.error(f"the file cannot be read: {error}") from None
 
     def finish(self):
-        """Put what was not used of the included files into the report of the first one."""
+        """Merge notices of included files into the report of the main one."""
         for report, root in self.reports:
             report.note_unused(root.element)
             self.report.notices.extend(report.notices)
 
 
 def _model_file(path, uri):
-    """The file itself, or the one that the ``model.config`` of a folder names."""
+    """Path of the model file for a URI: itself, or named by ``model.config``."""
     if not os.path.isdir(path):
         if not os.path.isfile(path):
             raise uri.error(f"there is no file {path!r}")
@@ -92,13 +92,13 @@ def _model_file(path, uri):
 
 
 def _version(text):
-    """Version of SDF as numbers."""
+    """SDF version as a tuple of integers."""
     parts = (text or "0").split(".")
     return tuple(int(p) if p.isdigit() and len(p) < 6 else 0 for p in parts)
 
 
 def _inside(path, folder, uri):
-    """Real path of a file; an error if it lies outside the folder."""
+    """Real path of a file; LoadError if it lies outside the folder."""
     real, folder = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([real, folder]) != folder:
         raise uri.error(f"{path!r} lies outside the folder of the model")
@@ -130,7 +130,7 @@ class Description:
         self.static: set[str] = set()  # keys of links
 
     def add_world(self, node: Node, folders: Folders, version):
-        """A ``<world>``, or the surroundings of a model that is alone in its file."""
+        """Read a ``<world>``, or a model that is alone in its file."""
         scope = Scope("", WORLD, node)
         self.frames.add(WORLD, FrameEntry("world", scope, node, Plucker.identity(), None))
         if node.tag == "world":
@@ -140,7 +140,7 @@ class Description:
     def add_model(
         self, node, outer, folders, version, *, static=False, depth=0, override=None, alone=False
     ):
-        """A ``<model>``, which may be nested, included or merged.
+        """Read a ``<model>``, which may be nested, included or merged.
 
         Args:
             node: the element.
@@ -193,7 +193,7 @@ class Description:
         self.frames.entries[key].fixed_to = canonical or first
 
     def _contents(self, node, scope, folders, version, static, depth):
-        """Links, joints, frames and models inside; the name of the first link, or else model."""
+        """Read links, joints, frames and models inside a model; name of its first link."""
         first_link = first_model = None
         in_world = scope.model == WORLD
         for child in node.all("link", "joint", "frame", "model", "include"):
@@ -252,7 +252,7 @@ class Description:
         self.named.append(key)
 
     def _include(self, node, scope, folders, *, static, depth):
-        """Add an included model under its name."""
+        """Read an included model under its name."""
         root, inner_folders, path = self.includes.open(node, folders)
         version = version_of(root)
         models = root.all("model")
@@ -280,12 +280,12 @@ class Description:
 
 
 def _usual(scope):
-    """The name of the frame that poses are relative to where they do not say."""
+    """Name of the frame to which poses refer by default."""
     return WORLD if scope.model == WORLD else "__model__"
 
 
 def version_of(root: Node) -> tuple[int, int]:
-    """The version of an ``<sdf>`` element; those before 1.5 meant other things."""
+    """Version of an ``<sdf>`` element; an error for versions before 1.5."""
     text = root.need("version")
     try:
         major, minor = (int(part) for part in text.split(".")[:2])

@@ -33,7 +33,7 @@ class Scope:
     """The element."""
 
     def key(self, name: str) -> str:
-        """The key of something with this name in here."""
+        """Unique key of a name in this scope."""
         if name == "__model__" or (name == WORLD and self.model == WORLD):
             return self.model
         return self.prefix + name
@@ -72,7 +72,7 @@ class Frames:
         self._absolute: dict[str, Plucker] = {}
 
     def add(self, key: str, entry: FrameEntry):
-        """Add a frame under its own key."""
+        """Register a frame under its key."""
         if len(self.entries) >= _MOST:
             raise entry.node.error(f"more than {_MOST} links, joints and frames in all")
         if key in self.entries:
@@ -84,7 +84,7 @@ class Frames:
         self.entries[key] = entry
 
     def find(self, scope: Scope, name: str, node: Node, what: str = "frame") -> str:
-        """The key that a name stands for in a scope."""
+        """Key of the frame that a name means in a scope; an error for unknown names."""
         key = scope.key(name)
         if key in self.entries:
             return key
@@ -93,7 +93,7 @@ class Frames:
         raise node.error(f"there is no {what} {name!r} here; {hint}")
 
     def resolve(self):
-        """Find out what every frame is placed on; an error for circles."""
+        """Resolve which frame every frame is attached to; an error for circles."""
         for key, entry in self.entries.items():
             if entry.relative_to is None:
                 self._above[key] = None
@@ -108,7 +108,7 @@ class Frames:
             entry.placement = self.between(placed, inner.model) @ entry.placement
 
     def _measure(self, key):
-        """Number of frames above this one, without recursion: files may be deep."""
+        """Compute the depth of a frame in the pose graph; an error for circles."""
         path: dict[str, None] = {}
         k: str | None = key
         while k is not None and k not in self._depth:
@@ -122,7 +122,7 @@ class Frames:
             self._depth[name] = depth + n
 
     def between(self, start: str, end: str) -> Plucker:
-        """The transform from the coordinates of one frame to those of another."""
+        """Transform from the coordinates of one frame to those of another."""
         up: list[Plucker] = []  # from the common frame to start
         down: list[Plucker] = []  # and to end
         ends = start, end
@@ -144,7 +144,7 @@ class Frames:
         return X
 
     def _from_world(self, key):
-        """Transform as of ``between`` for far frames, each of which is composed once."""
+        """Transform from the world to a frame, cached."""
         path = []
         k: str | None = key
         while k is not None and k not in self._absolute:
@@ -157,7 +157,7 @@ class Frames:
         return X
 
     def link_of(self, key: str, node: Node) -> str:
-        """The link that carries a frame, or the world."""
+        """Key of the link that carries a frame, or of the world."""
         path: dict[str, None] = {}
         while key not in self._link:
             entry = self.entries[key]
@@ -176,12 +176,12 @@ class Frames:
 
 
 def _inside(entry) -> Scope:
-    """Scope in which the names of an entry are looked up."""
+    """Scope in which names inside an entry are resolved."""
     return entry.inside if entry.inside is not None else entry.scope
 
 
 def _circle(path, key):
-    """Names of frames that refer to each other in a circle."""
+    """Names of frames that refer to each other in a circle, as text."""
     names = list(path)
     return " -> ".join(repr(name) for name in [*names[names.index(key) :], key][:10])
 
@@ -197,7 +197,7 @@ class Pose(NamedTuple):
 
 
 def pose_in(node: Node) -> Pose:
-    """The ``<pose>`` inside an element; the usual place without one."""
+    """The ``<pose>`` of an element; the default one if it has none."""
     pose = node.one("pose")
     if pose is None:
         return Pose(Plucker.identity(), None)
@@ -207,7 +207,7 @@ def pose_in(node: Node) -> Pose:
 
 
 def _placement(pose):
-    """Placement by a ``<pose>``."""
+    """Transform of a ``<pose>`` element."""
     format, degrees = pose.get("rotation_format", "euler_rpy"), pose.get("degrees", "false")
     if not pose.text():
         return Plucker.identity()
@@ -231,13 +231,13 @@ def _placement(pose):
 
 
 def number_in(node: Node | None, tag: str, default: float, *, finite: bool = True) -> float:
-    """The number inside a child element, or the default."""
+    """Number in a child element, or the default."""
     child = None if node is None else node.one(tag)
     return default if child is None else child.text_numbers(1, finite=finite)[0]
 
 
 def flag_in(node: Node, tag: str, default: bool = False) -> bool:
-    """True or false inside a child element, or the default."""
+    """Truth value in a child element, or the default."""
     child = node.one(tag)
     if child is None:
         return default

@@ -57,7 +57,7 @@ class Joint(NamedTuple):
 
 
 def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
-    """Joint of a ``<joint>`` element."""
+    """Joint data of a ``<joint>`` element."""
     given = node.need("type")
     kind = given.lower()
     if kind not in TYPES:
@@ -95,7 +95,7 @@ def _end(node):
 
 
 def _pitch(node):
-    """From metres per turn, or as it used to be, minus radians per metre."""
+    """Pitch of a screw joint [m/rad], from m/turn or the old unit."""
     per_turn, old = node.one("screw_thread_pitch"), node.one("thread_pitch")
     if per_turn is None and old is not None:
         value = old.text_numbers(1)[0]
@@ -106,7 +106,7 @@ def _pitch(node):
 
 
 def _direction(xyz):
-    """Three numbers; of more the first three, as in sdformat."""
+    """First three numbers of an axis."""
     values = xyz.text_numbers(None if len(xyz.text().split()) > 3 else 3)
     if len(values) > 3:
         xyz.note("<xyz>", f"it has {len(values)} numbers: the first three count")
@@ -160,17 +160,17 @@ def _axis(node, kind):
 
 
 def _limit(x):
-    """Limit of a joint, infinite beyond what SDF means by none."""
+    """Joint limit, infinite for magnitudes that SDF treats as unlimited."""
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 
 def _largest(x):
-    """A negative number stands for none."""
+    """Velocity or effort limit as a tuple; empty for a negative number, which means none."""
     return math.inf if x < 0 or x >= _UNLIMITED else x
 
 
 def _mimic(axis):
-    """Joint that an axis mimics, or None."""
+    """Mimic law of a joint's axis, or None."""
     mimic = axis.one("mimic")
     if mimic is None:
         return None

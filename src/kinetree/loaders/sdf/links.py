@@ -41,7 +41,7 @@ class Link(NamedTuple):
 
 
 def read_link(node: Node, folders: Folders) -> Link:
-    """Link of a ``<link>`` element."""
+    """Link data of a ``<link>`` element."""
     inertial = node.one("inertial")
     looks = looks_in(node, folders, strict=_is_automatic(inertial))
     inertia = _inertia(node, inertial, looks)
@@ -55,12 +55,12 @@ def read_link(node: Node, folders: Folders) -> Link:
 
 
 def _is_automatic(inertial):
-    """Whether the inertia is that of the collision shapes."""
+    """Whether the inertia is to be computed from collision shapes."""
     return inertial is not None and inertial.get("auto", "false") in ("true", "1")
 
 
 def _inertia(link, inertial, looks):
-    """Inertia of mass 1 and unit moments where the file says nothing: the standard's defaults."""
+    """Inertia of a link; SDF's default (mass 1, unit moments) if the file has none."""
     if _is_automatic(inertial):
         return _from_collisions(link, inertial, looks)
     mass = number_in(inertial, "mass", 1.0)
@@ -81,7 +81,7 @@ def _center_in(inertial):
 
 
 def _from_collisions(link, inertial, looks):
-    """``<inertial auto="true">``: the collision shapes, of the densities that the file gives."""
+    """Inertia of a link from its collision shapes and their densities."""
     usual = number_in(inertial, "density", _DENSITY)
     total = Inertia.zero()
     for look in looks:
@@ -101,7 +101,7 @@ def _from_collisions(link, inertial, looks):
 
 
 def _solid(shape, density):
-    """Inertia of a solid of uniform density, or None."""
+    """Inertia of a solid of uniform density, or None for other shapes."""
     try:
         return shape.inertia(density) if isinstance(shape, Solid) else None
     except ModelError:
@@ -112,7 +112,7 @@ def _solid(shape, density):
 
 
 def looks_in(link: Node, folders: Folders, *, strict=False) -> list[Look]:
-    """The visual and collision shapes of a link, as far as kinetree has such shapes.
+    """Visual and collision shapes of a link that kinetree supports.
 
     What is wrong with one of them is a notice; with ``strict`` it is an error where the shape is
     one for collisions.
@@ -128,7 +128,7 @@ def looks_in(link: Node, folders: Folders, *, strict=False) -> list[Look]:
 
 
 def _look_in(node, folders):
-    """The shape of a visual or collision, if there is one."""
+    """Shape of a ``<visual>`` or ``<collision>``, or None."""
     name, pose, visual = node.get("name") or "", pose_in(node), node.tag == "visual"
     shape, turn = _shape_in(node, folders)
     if shape is None:
@@ -142,13 +142,13 @@ _ALL_BITS = 0xFFFF
 
 
 def _surface_in(collision):
-    """``<surface>``: friction, restitution and the mask of what it collides with."""
+    """Contact surface of a collision: friction, restitution and collide mask."""
     node = collision.one("surface")
     return None if node is None else node.tolerate(partial(_surface_of, node), None)
 
 
 def _surface_of(node):
-    """Friction, restitution and bits of a collision shape."""
+    """Contact surface and collide bits from a ``<surface>``."""
     ode = _inside(node, "friction", "ode")
     mu = [number_in(ode, tag, -1.0) for tag in ("mu", "mu2")]
     if min(mu) >= 0 and mu[0] != mu[1]:
@@ -163,7 +163,7 @@ def _surface_of(node):
 
 
 def _whole(node):
-    """Integer of an element."""
+    """Integer in an element."""
     try:
         return int(node.text(), 0)
     except ValueError:
@@ -171,14 +171,14 @@ def _whole(node):
 
 
 def _inside(node, *tags):
-    """Element within others by their tags, or None."""
+    """Nested element by a path of tags, or None."""
     for tag in tags:
         node = None if node is None else node.one(tag)
     return node
 
 
 def _shape_in(node, folders):
-    """Shape of an element, and how it is turned; None without one."""
+    """Shape of an element and its rotation; None without one."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all()
     turn = Plucker.identity()
@@ -206,7 +206,7 @@ def _sizes(node, tag, count, default, *, positive=True) -> Any:
 
 
 def _reader(kind):
-    """Reader of the elements of one kind of solid."""
+    """Reader function for one kind of solid."""
 
     def read(node, folders):
         counts, given, first = kind.counts(), [], 0
@@ -220,12 +220,12 @@ def _reader(kind):
 
 
 def _plane(node, folders):
-    """Plane of an element."""
+    """Plane shape of an element."""
     return Plane(_sizes(node, "size", 2, (1.0, 1.0), positive=False))
 
 
 def _turn_to(node):
-    """From the frame of a plane's pose to one whose z axis is its normal."""
+    """Rotation from a plane's pose frame to one whose z axis is the normal."""
     child = node.one("normal")
     normal = (0.0, 0.0, 1.0) if child is None else child.text_numbers(3)
     if not any(normal):
@@ -247,7 +247,7 @@ _SHAPES |= {"plane": _plane, "mesh": _mesh}
 
 
 def _color_in(visual):
-    """The diffuse colour, or else the ambient one, with the transparency of the visual."""
+    """RGBA colour of a visual: diffuse or ambient, with its transparency."""
     material, opacity = visual.one("material"), 1.0 - _transparency(visual.one("transparency"))
     rgba = None if material is None else material.tolerate(partial(_rgba_in, material), None)
     if rgba is None:
@@ -262,7 +262,7 @@ def _transparency(node):
 
 
 def _rgba_in(material):
-    """Colour of a material, or None."""
+    """RGBA colour of a material, or None."""
     colors = [material.one(tag) for tag in ("diffuse", "ambient")]
     color = next((c for c in colors if c is not None), None)
     if color is None:
@@ -274,5 +274,5 @@ def _rgba_in(material):
 
 
 def _unit(x):
-    """Number within 0 and 1."""
+    """Number clipped to the range from 0 to 1."""
     return min(max(x, 0.0), 1.0)

@@ -26,7 +26,7 @@ class SdfArc(Arc):
 
 
 def arcs_of(description: Description) -> list[SdfArc]:
-    """The joints of a file; gearboxes are not among them, as they connect no bodies."""
+    """Joints of a file as arcs between links; gearboxes are not included."""
     return [
         arc
         for joint in description.joints
@@ -36,7 +36,7 @@ def arcs_of(description: Description) -> list[SdfArc]:
 
 
 def _arcs(description, joint: Joint):
-    """Arcs of a joint: its two links and their placements."""
+    """Arcs of one joint: its two links and placements."""
     frames, node = description.frames, joint.node
     p, s = (_link(description, joint, name) for name in (joint.parent, joint.child))
     if p == s:
@@ -54,7 +54,7 @@ def _arcs(description, joint: Joint):
 
 
 def _link(description, joint, name):
-    """The link that a joint means by a name, which may be that of any frame."""
+    """Link that a joint refers to by the name of a link or frame."""
     frames = description.frames
     if name == WORLD:
         return WORLD
@@ -63,7 +63,7 @@ def _link(description, joint, name):
 
 
 def _one_joint(joint, axes):
-    """Joint of a kind in SDF about its axes."""
+    """Joint object for an SDF joint type and its axes."""
     match joint.type:
         case "revolute" | "continuous":
             return Revolute(axes[0])
@@ -80,7 +80,7 @@ def _one_joint(joint, axes):
 
 
 def axis_in_joint(description, joint: Joint, axis: Axis):
-    """The direction of an axis in the frame of its joint, as a unit vector."""
+    """Unit vector of a joint axis in the joint's frame."""
     direction = np.array(axis.direction)
     if axis.expressed_in is not None:
         frames = description.frames
@@ -91,7 +91,7 @@ def axis_in_joint(description, joint: Joint, axis: Axis):
 
 
 def _two_axes(joint, p, s, X_P, X_S, axes):
-    """One universal joint where the axes are perpendicular; otherwise two with a link between."""
+    """Arcs of a two-axis joint: universal if perpendicular, else two with a link between."""
     a, b = (np.array(axis, dtype=float) for axis in axes)
     along = float(a @ b)
     if abs(along) < 1e-9:
@@ -151,14 +151,14 @@ class _Groups:
         self._above = {thing: thing for thing in things}
 
     def of(self, thing):
-        """Representative of the group that a thing belongs to."""
+        """Representative of an element's group (union-find)."""
         while self._above[thing] != thing:
             self._above[thing] = self._above[self._above[thing]]
             thing = self._above[thing]
         return thing
 
     def join(self, a, b) -> bool:
-        """Whether the two were apart."""
+        """Join two groups; whether they were separate."""
         a, b = self.of(a), self.of(b)
         self._above[b] = a
         return a != b
@@ -177,11 +177,11 @@ class Connections:
         self.links, self.arcs, self.needed = links, list(arcs), needed
 
     def add(self, arc: SdfArc):
-        """One more joint."""
+        """Add a joint to the graph."""
         self.arcs.append(arc)
 
     def apart(self) -> list[set[str]]:
-        """The parts that nothing connects to the world."""
+        """Groups of links that no joint connects to the world."""
         groups = _Groups([WORLD, *self.links])
         for arc in self.arcs:
             groups.join(arc.predecessor, arc.successor)
@@ -192,7 +192,7 @@ class Connections:
         return list(parts.values())
 
     def choose_joints(self) -> tuple[list[SdfArc], list[SdfArc], list[SdfArc]]:
-        """Joints of the tree, joints that close loops, and joints between links that are one."""
+        """Joints of the spanning tree, joints that close loops, and joints within one body."""
         groups, rigid = _Groups([WORLD, *self.links]), _Groups([WORLD, *self.links])
         tree, left, still = [], [], []
         near = self._distance()
@@ -211,7 +211,7 @@ class Connections:
         return tree, left, still
 
     def _rank(self, arc):
-        """Order in which arcs are taken into the tree, lowest first."""
+        """Sort key by which arcs enter the spanning tree, lowest first."""
         if isinstance(arc.joint, Fixed):
             return 0
         if arc.name in self.needed:
@@ -219,7 +219,7 @@ class Connections:
         return 2 if arc.dynamics is not None else 3 if arc.limits is not None else 4
 
     def _distance(self):
-        """Distance of each joint from the world, in joints; so that trees are not deep."""
+        """Distance of each joint from the world, counted in joints."""
         touching: dict[str, list[SdfArc]] = {key: [] for key in (WORLD, *self.links)}
         for arc in self.arcs:
             touching[arc.predecessor].append(arc)

@@ -43,7 +43,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 def _step_of(element) -> dict:
-    """The time step of the first <physics>, if it is a number."""
+    """Time step [s] of the first <physics>, or None."""
     found = element.find(".//{*}physics/{*}max_step_size")
     try:
         step = float(found.text) if found is not None else 0.0
@@ -53,7 +53,7 @@ def _step_of(element) -> dict:
 
 
 def read_sdf(source, report, folders, options) -> Model:
-    """The mechanism in an SDF text: a model, or all models of a world.
+    """Model from an SDF text: one model, or all models of a world.
 
     What nothing connects to the world flies on a free joint, as in Gazebo, unless its model is
     static. See ``kinetree.loaders.load`` for the arguments.
@@ -79,7 +79,7 @@ def read_sdf(source, report, folders, options) -> Model:
 
 
 def _in_pieces(model, report):
-    """The model with convex pieces for meshes that the file wants so."""
+    """Model with convex pieces for meshes that request decomposition."""
     try:
         return in_pieces(model, lambda mesh: not mesh.convex and os.path.isfile(mesh.path))
     except MissingPackageError as error:
@@ -89,7 +89,7 @@ def _in_pieces(model, report):
 
 
 def _read(root, description, folders, version):
-    """Read the first world, or the model, of a file into a description."""
+    """Description and version of the first world or model in a file."""
     worlds, models = root.all("world"), root.all("model")
     if worlds:
         for world in worlds[1:]:
@@ -141,7 +141,7 @@ class _Assembly:
                 yield SdfArc(f"{key}_static", Fixed(), WORLD, key, X, one, None, None, node)
 
     def _let_fly(self, part, taken):
-        """A free joint for what is connected to nothing, under the canonical link of its model."""
+        """Free joint for links that are not connected to the world, at the canonical link."""
         frames, links = self.description.frames, self.description.links
         models = self.description.canonical
         named = (
@@ -163,7 +163,7 @@ class _Assembly:
         self.floating.append(arc)
 
     def model(self) -> Model:
-        """Model of all that was read."""
+        """Model of everything in the file."""
         tree, chords, still = self.connections.choose_joints()
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
@@ -191,7 +191,7 @@ class _Assembly:
             raise LoadError(f"{self.report.path}: {error}") from error
 
     def _attach(self, graph, chords):
-        """Attach couplings, actuators and sensors to the graph."""
+        """Add couplings, actuators and sensors to the graph."""
         frames = self.description.frames
         for follower in self.followers:
             if {follower.joint, follower.source} & chords:
@@ -214,7 +214,7 @@ class _Assembly:
         self._place(graph)
 
     def _sense(self, graph):
-        """Sensors of links and joints; a joint's is about what it carries, its child."""
+        """Add sensors of links and joints to the graph."""
         frames, taken, cameras = self.description.frames, set(), set()
 
         def add(sensors):
@@ -247,7 +247,7 @@ class _Assembly:
                 self.measure_all.append((node, joint.key, names))
 
     def _without_carried_sensors(self, model):
-        """The model without sensors of joints that carry something else than their child here."""
+        """Model without joint sensors whose joint carries another link here."""
         for node, joint, names in self.measure_all:
             bodies = [b for b in model.bodies if b.joint_name == joint]
             if names and not (bodies and not isinstance(bodies[0].joint, Reversed)):
@@ -257,7 +257,7 @@ class _Assembly:
         return model
 
     def _place_on_frame(self, pose, key, node):
-        """A pose on a link or joint, as a placement on it."""
+        """Placement on a frame for a pose on a link or joint."""
         if pose.relative_to is None:
             return pose.placement
         frames = self.description.frames
@@ -279,7 +279,7 @@ class _Assembly:
         )
 
     def _place(self, graph):
-        """The poses that the file gives to what flies, as a posture."""
+        """Add a posture with the poses of free models in the file."""
         poses = {}
         for arc in self.floating:
             X = self.description.frames.between(WORLD, arc.successor)
@@ -304,7 +304,7 @@ class MimicJoint(NamedTuple):
 
 
 def followers_of(description: Description, arcs: list[SdfArc]) -> list[MimicJoint]:
-    """Couplings of the file: mimic joints and gearboxes."""
+    """Couplings of a file: mimic joints and gearboxes."""
     by_name = {arc.name: arc for arc in arcs}
     followers = []
     for joint in description.joints:
@@ -318,7 +318,7 @@ def followers_of(description: Description, arcs: list[SdfArc]) -> list[MimicJoin
 
 
 def _mimic(joint: Joint, by_name):
-    """Coupling of a joint to the one that it mimics, or None."""
+    """Coupling of a joint that mimics another, or None."""
     mimic = next((axis.mimic for axis in joint.axes if axis.mimic is not None), None)
     if mimic is None:
         return None
@@ -337,7 +337,7 @@ def _mimic(joint: Joint, by_name):
 
 
 def _gearbox(description: Description, gearbox: Joint, arcs):
-    """``theta_2 = -ratio theta_1``, angles of child and parent relative to the reference body."""
+    """Coupling of a gearbox, ``theta_2 = -ratio theta_1`` relative to the reference body."""
     one, two = (
         _angle(description, gearbox, link, axis, arcs)
         for link, axis in zip((gearbox.parent, gearbox.child), gearbox.axes, strict=True)
@@ -355,7 +355,7 @@ def _gearbox(description: Description, gearbox: Joint, arcs):
 
 
 def _angle(description, gearbox, link, axis, arcs):
-    """The joint between the reference body and a link, and the sign of its variable."""
+    """Joint between a gearbox's reference body and a link, and the sign of its angle."""
     frames = description.frames
     ends = []
     for name in (gearbox.reference, link):

@@ -40,29 +40,29 @@ class Document:
 
     @cached_property
     def lines(self) -> dict[tuple, int]:
-        """Lines of tables and keys, which only messages need."""
+        """Line numbers of tables and keys by path, for messages."""
         return key_lines(self._text)
 
     def line(self, path) -> int:
-        """The line of the closest thing to ``path`` whose line is known."""
+        """Line number of ``path``, or of its closest known part."""
         path = tuple(path)
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def error(self, path, message) -> LoadError:
-        """An error that begins with file and line."""
+        """LoadError that begins with file and line."""
         return LoadError(f"{self.path}:{self.line(path)}: {message}")
 
     def evaluate(self, path, text, what):
-        """The value of an expression that stands at ``path``."""
+        """Value of an expression at ``path``; errors name its line."""
         try:
             return evaluate(text, self.parameters)
         except ExpressionError as error:
             raise self.error(path, f"{what}: {error}") from None
 
     def _refuse_slow(self, text):
-        """Reject what takes tomllib a long time: very many tables, very long keys."""
+        """Raise LoadError for texts that are slow to parse: many tables, long keys."""
         tables = text.count("\n[") + 1
         if tables > _MOST_TABLES:
             raise LoadError(f"{self.path}:1: {tables} tables; at most {_MOST_TABLES} are read")
@@ -80,7 +80,7 @@ class Document:
             raise LoadError(f"{self.path}:1: very many dotted keys; write tables in their place")
 
     def _syntax_error(self, error, text):
-        """Error for a text that is not TOML, with its line and column."""
+        """LoadError for text that is not valid TOML, with line and column."""
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         what = str(error).split(" (at ")[0]
@@ -89,7 +89,7 @@ class Document:
 
 
 def decode(source: bytes | str, path: str) -> str:
-    """Text from the bytes of a file: UTF-8, with or without a mark in front, and not too long."""
+    """Text of a UTF-8 file from its bytes; LoadError if it is too long."""
     if len(source) > _LARGEST:
         raise LoadError(f"{path}:1: the file has {len(source)} bytes; at most {_LARGEST} are read")
     if isinstance(source, str):
@@ -121,7 +121,7 @@ _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#.*|[\[\]{}]')
 
 
 def key_lines(text: str) -> dict[tuple, int]:
-    """Line numbers by path, such as ``("body", 0, "joint")``; arrays of tables count from 0."""
+    """Line numbers by path, such as ``("body", 0, "joint")``."""
     lines: dict[tuple, int] = {}
     counts: dict[tuple, int] = {}
     table: tuple = ()
@@ -146,13 +146,13 @@ def key_lines(text: str) -> dict[tuple, int]:
 
 
 def _parts(path):
-    """Keys of a dotted path, without quotes."""
+    """Keys of a dotted TOML path, without quotes."""
     parts = re.findall(_KEY, path)
     return tuple(p[1:-1] if p[0] in "\"'" else p for p in parts)
 
 
 def _absolute(parts, counts):
-    """Path of a header with the number of the last table in every array."""
+    """Path of a table header with indices into arrays of tables."""
     path: tuple = ()
     for k, part in enumerate(parts):
         path = (*path, part)
@@ -162,7 +162,7 @@ def _absolute(parts, counts):
 
 
 def _after(line, start, depth, quote):
-    """Bracket depth and open long string at the end of a line."""
+    """Bracket depth and open multi-line string at the end of a TOML line."""
     while True:
         if quote is not None:
             end = line.find(quote, start)

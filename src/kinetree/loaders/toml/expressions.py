@@ -40,7 +40,7 @@ class ExpressionError(ValueError):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
-    """The expression as a syntax tree, made of allowed things only."""
+    """Syntax tree of an arithmetic expression; ExpressionError for anything else."""
     if len(text) > _LONGEST:
         raise ExpressionError(f"an expression has at most {_LONGEST} characters, got {len(text)}")
     try:
@@ -58,7 +58,7 @@ def parse(text: str) -> ast.expr:
 
 
 def _check(node):
-    """Raise ExpressionError for anything but arithmetic."""
+    """Raise ExpressionError for a syntax node that is not arithmetic."""
     match node:
         case ast.Constant(value=float() | int() as value) if not isinstance(value, bool):
             return
@@ -83,12 +83,12 @@ def _check(node):
 
 
 def names_in(tree) -> set[str]:
-    """Names that the expression refers to, other than functions, units and constants."""
+    """Names of variables in an expression, without functions, units and constants."""
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - RESERVED
 
 
 def evaluate(text: str, names: dict[str, float]) -> float:
-    """The value of an expression; infinite only if it says ``inf``."""
+    """Value of an arithmetic expression; infinite only if it contains ``inf``."""
     tree = parse(text)
     try:
         value = apply(tree, ChainMap(names, UNITS, CONSTANTS), FUNCTIONS)
@@ -110,7 +110,7 @@ def evaluate(text: str, names: dict[str, float]) -> float:
 
 
 def apply(node, names, functions, number: Callable = float):
-    """The value of a checked tree, with numbers and functions of any kind."""
+    """Value of a checked syntax tree, for numbers and functions of any kind."""
     match node:
         case ast.Constant(value=value):
             return number(value)  # pyright: ignore[reportArgumentType]

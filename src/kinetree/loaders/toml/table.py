@@ -23,12 +23,12 @@ class TomlTable:
         return key in self.data
 
     def error(self, message, key=None) -> LoadError:
-        """An error at the line of ``key``, or of the table."""
+        """LoadError at the line of ``key``, or of the table."""
         path = self.path if key is None else (*self.path, key)
         return self.document.error(path, f"{self.label}: {message}")
 
     def attempt(self, make, *arguments, key=None, **options):
-        """``make(...)``, with the place of ``key`` put before what it complains about."""
+        """Result of ``make(...)``; its errors get the place of ``key`` in the file."""
         try:
             return make(*arguments, **options)
         except LoadError:
@@ -37,7 +37,7 @@ class TomlTable:
             raise self.error(str(error), key) from None
 
     def get(self, key, default=None) -> Any:
-        """The value of a key as TOML has it."""
+        """Value of a key as TOML has it."""
         self.known.append(key)
         value = self.data.get(key, default)
         if value is _REQUIRED:
@@ -47,21 +47,21 @@ class TomlTable:
         return value
 
     def of_kind(self, key, kind, default) -> Any:
-        """The value of a key, of one of TOML's own kinds."""
+        """Value of a key, which must be of a given TOML type."""
         value = self.get(key, default)
         if value is not default and not isinstance(value, kind):
             raise self.error(f"{key} must be {_NAMES[kind]}, got {_show(value)}", key)
         return value
 
     def text(self, key, default=_REQUIRED) -> Any:
-        """A piece of text, not empty."""
+        """Nonempty text under a key."""
         value = self.of_kind(key, str, default)
         if value == "" and default != "":
             raise self.error(f"{key} must not be empty", key)
         return value
 
     def texts(self, key, default=_REQUIRED) -> Any:
-        """A list of pieces of text."""
+        """List of texts under a key."""
         values = self.of_kind(key, list, default)
         for value in () if values is default else values:
             if not isinstance(value, str) or not value:
@@ -69,21 +69,21 @@ class TomlTable:
         return values if values is default else tuple(values)
 
     def flag(self, key, default) -> bool:
-        """True or false."""
+        """Truth value under a key."""
         return self.of_kind(key, bool, default)
 
     def number(self, key, default=_REQUIRED, **options) -> Any:
-        """A number or an expression."""
+        """Number under a key, or the value of an expression."""
         value = self.get(key, default)
         return value if value is default else self.as_number(value, key, **options)
 
     def numbers(self, key, size, default=_REQUIRED, **options) -> Any:
-        """A list of ``size`` numbers; for None, of any length, or a number for a list of one."""
+        """List of ``size`` numbers under a key; None: any length, or a single number."""
         value = self.get(key, default)
         return value if value is default else self.as_numbers(value, key, size, **options)
 
     def matrix(self, key, default=_REQUIRED) -> Any:
-        """Three rows of three numbers."""
+        """Matrix of three rows of three numbers under a key."""
         rows = self.get(key, default)
         if rows is default:
             return rows
@@ -92,16 +92,16 @@ class TomlTable:
         return tuple(self.as_numbers(row, key, 3) for row in rows)
 
     def table(self, key) -> "TomlTable | None":
-        """A table under this one, or None."""
+        """Nested table under a key, or None."""
         value = self.of_kind(key, dict, None)
         return None if value is None else self.inner(value, key)
 
     def inner(self, value, key) -> "TomlTable":
-        """A table that is the value of ``key`` or a part of it."""
+        """Value of ``key``, or a part of it, as a nested table."""
         return TomlTable(self.document, value, (*self.path, key), f"{self.label}: {key}")
 
     def tables(self, key) -> "list[TomlTable]":
-        """The tables of an array, ``[[key]]``."""
+        """Tables of an array of tables, ``[[key]]``."""
         values: Any = self.of_kind(key, list, [])
         tables = []
         for i, value in enumerate(values):
@@ -114,7 +114,7 @@ class TomlTable:
         return tables
 
     def choice(self, *keys) -> str | None:
-        """The one of these keys that is there; None if none is, an error if several are."""
+        """The key that is present, of several alternatives; None for none, an error for more."""
         self.known.extend(keys)
         given = [key for key in keys if key in self.data]
         if len(given) > 1:
@@ -122,14 +122,14 @@ class TomlTable:
         return given[0] if given else None
 
     def finish(self):
-        """Raise an error for unknown keys."""
+        """Raise LoadError for unknown keys of the table."""
         for key in self.data:
             if key not in self.known:
                 hint = did_you_mean(key, dict.fromkeys(self.known))
                 raise self.error(f"unknown key {key!r}; {hint}", key)
 
     def as_number(self, value, key, *, infinite=False):
-        """A TOML number, or the value of an expression."""
+        """Number from a TOML value or expression."""
         if isinstance(value, str):
             value = self.document.evaluate((*self.path, key), value, f"{self.label}: {key}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -144,7 +144,7 @@ class TomlTable:
         return value
 
     def as_numbers(self, value, key, size, *, infinite=False):
-        """A list of numbers."""
+        """List of numbers from a TOML value."""
         if size is None and not isinstance(value, list):
             return (self.as_number(value, key, infinite=infinite),)
         if not isinstance(value, list) or (size is not None and len(value) != size):
@@ -154,7 +154,7 @@ class TomlTable:
 
 
 def _show(value):
-    """Text of a value, shortened if it is long."""
+    """TOML value as text, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -165,7 +165,7 @@ _MOST = 10_000
 
 
 def read_parameters(top: TomlTable, given) -> dict[str, float]:
-    """The values of all parameters, those in ``given`` instead of those in the file.
+    """Values of all parameters of a file, those in ``given`` overridden.
 
     A parameter may be an expression of others, in any order, so long as none depends on itself.
     """
@@ -195,7 +195,7 @@ def read_parameters(top: TomlTable, given) -> dict[str, float]:
 
 
 def _order(table: TomlTable, known: set[str]):
-    """Names of the parameters to evaluate, each after those that it needs."""
+    """Names of parameters in an order in which each comes after those it needs."""
     new = [name for name in table.data if name not in known]
     needs = {name: _needs(table, name) & set(new) for name in new}
     needed_by: dict[str, list[str]] = {name: [] for name in new}
@@ -217,7 +217,7 @@ def _order(table: TomlTable, known: set[str]):
 
 
 def _needs(table, name):
-    """Names of parameters that a value of a table refers to."""
+    """Names of parameters that a parameter's expression uses."""
     value = table.data[name]
     if not isinstance(value, str):
         return set()
@@ -228,7 +228,7 @@ def _needs(table, name):
 
 
 def _circle(name, needs):
-    """A path along ``needs`` that comes back to where it has been."""
+    """Circular chain of parameters that need each other, from ``name`` on."""
     path = []
     while name not in path:
         path.append(name)

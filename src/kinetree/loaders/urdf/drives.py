@@ -42,7 +42,7 @@ class FileDrives(NamedTuple):
 
 
 def read_drives(robot: Node, freedoms: dict[str, int]) -> FileDrives:
-    """Transmissions and driven joints as actuators; other kinds are noted.
+    """Actuators for transmissions and driven joints; notices for unsupported ones.
 
     Args:
         robot: the file.
@@ -76,7 +76,7 @@ class _Reader:
     # --- transmissions -------------------------------------------------------------------------
 
     def transmission(self, node):
-        """A transmission of ROS: the motors that it has drive its joints."""
+        """Add the actuators of a ROS transmission."""
         parts = _Parts.of(node)
         if not self._is_known(node, parts):
             return
@@ -90,7 +90,7 @@ class _Reader:
             self._simple(parts)
 
     def _is_known(self, node, parts):
-        """Whether a transmission is represented; notes why not."""
+        """Whether a transmission is supported; adds a notice if not."""
         if parts.kind not in ("simple", "differential"):
             node.ignore(_unknown_transmission(parts))
             return False
@@ -104,7 +104,7 @@ class _Reader:
         return True
 
     def _simple(self, parts):
-        """Actuator of a simple transmission."""
+        """Add the actuator of a simple transmission."""
         actuator, (joint,) = parts.actuators[0], parts.names
         nv, own = self.freedoms[joint], actuator.one("kinetree:actuator")
         gear = (parts.reduction(actuator, parts.joints[0], parts.node),)
@@ -119,7 +119,7 @@ class _Reader:
         self.add(joint, Actuator(actuator.need("name"), **fields))
 
     def _differential(self, node, parts):
-        """``tau_1 = n_1 (N_a f_a + N_b f_b)``, ``tau_2 = n_2 (N_a f_a - N_b f_b)``."""
+        """Add differential actuators: ``tau_1 = n_1 (N_a f_a + N_b f_b)`` and its like."""
         parts.note_interface()
         one, other = (parts.reduction(j) for j in parts.joints)
         drives = [(a.need("name"), parts.reduction(a)) for a in parts.actuators]
@@ -128,7 +128,7 @@ class _Reader:
             self.add("", Actuator(name, gear=(gear,), tendon=name))
 
     def _rotor(self, actuator, joint):
-        """Drake's extension: inertia of the rotor, times the square of its gear ratio."""
+        """Reflected rotor inertia by Drake's extension: inertia times squared gear ratio."""
         inertia, ratio = (actuator.one(f"drake:{x}") for x in ("rotor_inertia", "gear_ratio"))
         if inertia is not None:
             n = 1.0 if ratio is None else ratio.number("value")
@@ -138,7 +138,7 @@ class _Reader:
     # --- ros2_control --------------------------------------------------------------------------
 
     def block(self, node):
-        """The joints that a block of ros2_control commands."""
+        """Add actuators for the joints that a ros2_control block commands."""
         for key in ("name", "type", "rw_rate", "is_async"):
             node.get(key)
         for tag, why in (
@@ -156,7 +156,7 @@ class _Reader:
             part.tolerate(partial(self._read_commands, part, through, done), None)
 
     def _of_block(self, node, through, done):
-        """A transmission of a block: reductions by joint, or the tendons of a differential."""
+        """Read a transmission of a ros2_control block: reductions, or a differential's tendons."""
         parts = _Parts.of(node)
         if not self._is_known(node, parts):
             return
@@ -171,7 +171,7 @@ class _Reader:
         through[parts.names[0]] = actuator.need("name"), n
 
     def _has_drive(self, node, names):
-        """Whether one of the joints is driven already, which is noted."""
+        """Whether one of the joints has an actuator already, with a notice."""
         taken = {d.joint for d in self.drives} | {j for t in self.tendons.values() for j in t}
         name = next((name for name in names if name in taken), None)
         if name is not None:
@@ -179,7 +179,7 @@ class _Reader:
         return name is not None
 
     def _read_commands(self, node, through, done):
-        """Read the command interfaces of a joint in a ros2_control block."""
+        """Add actuators for the command interfaces of a joint in a ros2_control block."""
         name = node.need("name")
         node.get("mimic")
         params = _params(node)
@@ -217,7 +217,7 @@ class _Parts(NamedTuple):
 
     @classmethod
     def of(cls, node):
-        """Parts in the order of roles, ``actuator1``, ``actuator2``, ``joint1``, ``joint2``."""
+        """Actuators and joints of a transmission, in the order of their roles."""
         node.get("name")
         kinds = [*node.all("type"), *node.all("plugin")]
         given = kinds[0].text() if kinds else node.get("type") or ""
@@ -234,18 +234,18 @@ class _Parts(NamedTuple):
 
     @staticmethod
     def reduction(*places):
-        """The first reduction that one of these has."""
+        """First mechanical reduction of some elements, 1 by default."""
         tags = ("mechanicalReduction", "mechanical_reduction")
         found = [n for place in places for n in place.all(*tags)]
         return found[0].text_numbers(1)[0] if found else 1.0
 
     def interfaces(self):
-        """Interfaces of ROS 1, such as ``hardware_interface/EffortJointInterface``."""
+        """Hardware interfaces of ROS 1, such as ``hardware_interface/EffortJointInterface``."""
         found = [n for x in (*self.joints, *self.actuators) for n in x.all("hardwareInterface")]
         return [(n, n.text().rpartition("/")[2].partition("Joint")[0].lower()) for n in found]
 
     def note_interface(self):
-        """Note that the gains of a position or velocity interface are missing."""
+        """Add a notice that gains of a position or velocity interface are missing."""
         for node, kind in self.interfaces():
             if kind and not kind.startswith(_FORCES):
                 node.ignore(_without_gains(kind))
@@ -253,7 +253,7 @@ class _Parts(NamedTuple):
 
 
 def _unknown_transmission(parts):
-    """Why a transmission is no actuator."""
+    """Reason why a transmission is not supported."""
     count = f"{len(parts.actuators)} <actuator> and {len(parts.joints)} <joint>"
     for kind, size in (("SimpleTransmission", 1), ("DifferentialTransmission", 2)):
         if kind in parts.kind:
@@ -265,13 +265,13 @@ def _unknown_transmission(parts):
 
 
 def _role(node):
-    """Role of a joint in a transmission."""
+    """Role of a joint or actuator in a transmission, e.g. ``joint1``."""
     inside = node.one("role")
     return node.get("role") or "" if inside is None else inside.text()
 
 
 def _without_gains(kind):
-    """Notice about a servo whose gains are not in the file."""
+    """Reason and effect of a servo without gains, for a notice."""
     return (
         f"the gains of a {kind} servo are not in the file: the actuator is a motor, its control a "
         f"force"
@@ -279,7 +279,7 @@ def _without_gains(kind):
 
 
 def _own_fields(own, nv, gear) -> dict[str, Any]:
-    """Fields that only kinetree writes: ``<kinetree:actuator>``."""
+    """Actuator fields in kinetree's extension ``<kinetree:actuator>``."""
     fields = {"gear": own.numbers("gear", nv, gear)} | {k: own.get(k, "") for k in _OWN_TEXTS}
     for key in ("control", "effort", "activation_range", "integral_range"):
         fields[key] = own.numbers(key, 2, UNBOUNDED, finite=False)
@@ -298,7 +298,7 @@ def _own_fields(own, nv, gear) -> dict[str, Any]:
 
 
 def _servo(node, name, nv, n, params, commands):
-    """A motor for an interface of effort; a servo where its gains are given."""
+    """Actuator for a command interface: a motor for effort, a servo with given gains."""
     force = next((k for k in commands if k in _FORCES), None)
     if force is not None:
         low, high = sorted(x / n if n else x for x in _bounds(*commands[force]))
@@ -321,7 +321,7 @@ def _servo(node, name, nv, n, params, commands):
 
 
 def _gain(node, params, kind, letter):
-    """Such as ``kp``, ``pos_kp`` or ``position_kp``, as programs that simulate hardware have it."""
+    """Gain of a servo under one of its usual names, such as ``kp`` or ``position_kp``."""
     for prefix in ("", f"{kind[:3]}_", f"{kind}_"):
         key = f"{prefix}k{letter}"
         if key in params:

@@ -19,7 +19,7 @@ _EXACT = 1e-15  # how far the sine and cosine of a right angle, rounded, are fro
 
 
 def origin_in(node: Node) -> Plucker:
-    """Placement by the ``<origin>`` inside an element; the identity without one."""
+    """Placement by the ``<origin>`` of an element; the identity by default."""
     origin = node.one("origin")
     if origin is None:
         return Plucker.identity()
@@ -36,7 +36,7 @@ def origin_in(node: Node) -> Plucker:
 
 
 def rotation_of_rpy(rpy):
-    """Coordinate rotation for roll, pitch and yaw about the fixed axes x, y and z, in this order.
+    """Coordinate rotation for roll, pitch and yaw about the fixed axes x, y, z.
 
     Right angles give exact zeros, which make lighter code.
     """
@@ -52,7 +52,7 @@ def rotation_of_rpy(rpy):
 
 
 def _turn(angle):
-    """Cosine and sine of an angle, exact at multiples of a right angle."""
+    """Cosine and sine of an angle, exact at multiples of 90°."""
     c, s = math.cos(angle), math.sin(angle)
     if abs(c) < _EXACT:
         return 0.0, math.copysign(1.0, s)
@@ -62,7 +62,7 @@ def _turn(angle):
 
 
 def axis_in(node: Node):
-    """The ``<axis>`` inside an element as a unit vector; x without one, as the standard says."""
+    """Unit vector of an element's ``<axis>``; x by default."""
     axis = node.one("axis")
     if axis is None:
         return as_axis("x")
@@ -94,14 +94,14 @@ class LoopEnd(NamedTuple):
 
 
 def loop_ends(node: Node) -> tuple[LoopEnd, LoopEnd]:
-    """Predecessor and successor of a ``<kinetree:loop>``."""
+    """Predecessor and successor links of a ``<kinetree:loop>``."""
     ends = (node.need_one(tag) for tag in ("predecessor", "successor"))
     first, second = (LoopEnd(end.need("link"), origin_in(end), end) for end in ends)
     return first, second
 
 
 def loop_joint(node: Node) -> AbstractJoint:
-    """The joint of a ``<kinetree:loop>``: any kind but those that are made of code."""
+    """Joint of a ``<kinetree:loop>``, of any kind that text can describe."""
     kind = node.get("type", "fixed") or "fixed"
     if kind not in LOOP_JOINTS:
         raise node.error(f"unknown joint type {kind!r}; known: {', '.join(sorted(LOOP_JOINTS))}")
@@ -126,7 +126,7 @@ def loop_joint(node: Node) -> AbstractJoint:
 
 
 def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
-    """The ``<kinetree:dynamics>`` of a joint."""
+    """Joint dynamics of a joint's ``<kinetree:dynamics>``."""
     own = node.one("kinetree:dynamics")
     if own is None:
         return None
@@ -142,7 +142,7 @@ def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
 
 
 def joint_limits(node: Node, joint: AbstractJoint) -> Limits | None:
-    """The ``<kinetree:limits>`` of a joint, which has more than ``<limit>`` can say."""
+    """Joint limits of a joint's ``<kinetree:limits>``."""
     own = node.one("kinetree:limits")
     if own is None:
         return None

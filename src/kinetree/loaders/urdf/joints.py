@@ -46,7 +46,7 @@ class Joint(NamedTuple):
 
 
 def read_joints(robot: Node) -> dict[str, Joint]:
-    """All joints by name, in the order of the file."""
+    """Joints of a robot by name, in the order of the file."""
     joints: dict[str, Joint] = {}
     for node in robot.all("joint"):
         name = node.need("name")
@@ -58,7 +58,7 @@ def read_joints(robot: Node) -> dict[str, Joint]:
 
 
 def _joint(node, name):
-    """Joint by the type and axis of an element."""
+    """Joint data by the type and axis of an element."""
     kind = node.need("type")
     if kind not in JOINT_TYPES:
         types = f"URDF has {', '.join(JOINT_TYPES)} (kinetree's own TOML has all of its joints)"
@@ -104,7 +104,7 @@ def _limits(node, kind, joint):
 
 
 def _bounds(limit, kind):
-    """Lower and upper bound, or nothing."""
+    """Lower and upper position bound, or empty."""
     given = [limit.get(key) is not None for key in ("lower", "upper")]
     lower, upper = (_without_bounds(limit.number(k, 0.0, finite=False)) for k in ("lower", "upper"))
     if kind == "continuous":
@@ -123,7 +123,7 @@ def _bounds(limit, kind):
 
 
 def _largest(limit, key):
-    """Largest velocity or effort of a joint, as a tuple that may be empty."""
+    """Largest velocity or effort as a tuple, empty for none."""
     if limit.get(key) is None:
         return ()
     value = _without_bounds(limit.number(key, finite=False))
@@ -134,7 +134,7 @@ def _largest(limit, key):
 
 
 def _without_bounds(x):
-    """Infinity in place of numbers so large that they mean no bound."""
+    """Bound, infinite for numbers so large that they mean none."""
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 
@@ -159,7 +159,7 @@ def _dynamics(node, joint):
 
 
 def _mimic(node):
-    """Joint that another one mimics, with factor and offset, or None."""
+    """Mimic law of a joint with factor and offset, or None."""
     mimic = node.one("mimic")
     if mimic is None:
         return None
@@ -168,7 +168,7 @@ def _mimic(node):
 
 
 def _note_controllers(node):
-    """Note elements about controllers and calibration, which are left out."""
+    """Add notices about controller and calibration elements, which are left out."""
     safety = node.one("safety_controller")
     if safety is not None:
         safety.ignore(f"soft limits of a controller, {_NO_PLACE}")
@@ -210,7 +210,7 @@ class Tree:
 
 
 def _root(robot, links, above):
-    """Root link of a robot; an error if there are none or several."""
+    """Root link of a robot; LoadError if there are none or several."""
     roots = [link for link in links.values() if link.name not in above]
     if not roots:
         raise robot.error(
@@ -227,14 +227,14 @@ def _root(robot, links, above):
 
 
 def _order(root, joints):
-    """The joints that hang on the root, in the order of the file as far as parents come first."""
+    """Joints sorted so that parents come first, otherwise in file order."""
     number = {root: 0} | {joint.child: i for i, joint in enumerate(joints, start=1)}
     order = regular_order([-1, *(number[joint.parent] for joint in joints)])
     return [joints[i - 1] for i in order[1:]]
 
 
 def _circle(order, joints, above):
-    """The error for joints that hang on each other and not on the root."""
+    """LoadError for joints in a circle that is not connected to the root."""
     reached = {joint.name for joint in order}
     start = next(joint for joint in joints.values() if joint.name not in reached)
     seen, joint = {}, start
@@ -247,7 +247,7 @@ def _circle(order, joints, above):
 
 
 def find(name: str, names, node: Node, what: str):
-    """The thing of this name, or the error at ``node`` that suggests another."""
+    """Object with a name; LoadError at ``node`` suggests another."""
     if name in names:
         return names[name]
     hint = did_you_mean(name, names, f"the file has {len(names)} of them")
@@ -255,7 +255,7 @@ def find(name: str, names, node: Node, what: str):
 
 
 def leaders(joints: dict[str, Joint]) -> dict[str, Mimic]:
-    """For each joint that mimics, the one that leads in the end: chains are multiplied out."""
+    """Independent leader of each mimic joint, with chains multiplied out."""
     mimics: dict[str, Mimic] = {}
     for joint in joints.values():
         if joint.mimic is not None and _can_follow(joint, joint.mimic, joints):
@@ -274,7 +274,7 @@ def leaders(joints: dict[str, Joint]) -> dict[str, Mimic]:
 
 
 def _after(mimic, leader):
-    """The mimic law of a joint whose source itself follows ``leader``, or None."""
+    """Mimic law through a source that itself follows ``leader``, or None."""
     if leader is None:
         return mimic
     k = mimic.multiplier
@@ -282,7 +282,7 @@ def _after(mimic, leader):
 
 
 def _can_follow(joint, mimic, joints):
-    """Whether a mimic makes sense; if not, it is noted or an error."""
+    """Whether a mimic law is valid; a notice or LoadError if not."""
     if joint.joint.nv == 0:
         mimic.node.ignore("a fixed joint follows nothing", effect="setting")
         return False

@@ -37,7 +37,7 @@ class Link(NamedTuple):
 
 
 def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
-    """All links by name, in the order of the file."""
+    """Links of a robot by name, in the order of the file."""
     links: dict[str, Link] = {}
     materials, surfaces = Materials(robot), _surfaces(robot)
     for node in robot.all("link"):
@@ -57,7 +57,7 @@ def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
 
 
 def _note_origin(origin):
-    """Note an ``<origin>`` of a link, which URDF has not; one of zeros would change nothing."""
+    """Add a notice about an ``<origin>`` in a link, unless it is zero."""
     given = " ".join(origin.get(key, "") or "" for key in ("xyz", "rpy"))
     stays = not any(map(_is_not_zero, given.split()))
     why = "a link has none in URDF, and other programs skip it, too; joints, inertias and shapes do"
@@ -65,12 +65,12 @@ def _note_origin(origin):
 
 
 def _is_not_zero(text):
-    """Whether a text is anything but a zero."""
+    """Whether a text is anything but zero."""
     return text.strip("+-0.") != ""
 
 
 def _inertia(link, name):
-    """Inertia of a link, and whether it has none."""
+    """Inertia of a link, and whether the file has none."""
     inertial = link.one("inertial")
     if inertial is None:
         return Inertia.zero(), True
@@ -92,7 +92,7 @@ _NUMBER = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def _surfaces(robot):
-    """Friction of links by name, which Gazebo's extension has: the larger of two directions."""
+    """Friction coefficients of links by name, from Gazebo's extension."""
     found = {}
     for node in robot.all("gazebo"):
         given = _friction_in(node)
@@ -102,13 +102,13 @@ def _surfaces(robot):
 
 
 def is_friction_alone(node: Node) -> bool:
-    """Whether an extension of Gazebo says the friction of a link, and nothing else."""
+    """Whether a Gazebo extension only contains a link's friction."""
     count = len(node.element.findall("*"))
     return node.get("reference") is not None and 0 < len(_friction_in(node)) == count
 
 
 def _friction_in(node):
-    """Coefficients ``<mu1>`` and ``<mu2>``, as far as they are numbers that friction can be."""
+    """Valid friction coefficients ``<mu1>`` and ``<mu2>`` of an element."""
     texts = [n.text() for n in node.all("mu1", "mu2")]
     return [float(x) for x in texts if _NUMBER.fullmatch(x)]
 
@@ -117,7 +117,7 @@ def _friction_in(node):
 
 
 def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]:
-    """The visual and collision shapes of a link."""
+    """Visual and collision shapes of a link."""
     looks = []
     for node in link.all("visual", "collision"):
         look = node.tolerate(partial(_look_in, node, materials, folders), None)
@@ -127,7 +127,7 @@ def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]
 
 
 def _look_in(node, materials, folders):
-    """The shape of a visual or collision; None, and a notice, where there is none."""
+    """Shape of a visual or collision; None, with a notice, if it has none."""
     shape = _shape_in(node, folders)
     visual = node.tag == "visual"
     color = materials.color(node) if visual else None
@@ -139,7 +139,7 @@ def _look_in(node, materials, folders):
 
 
 def _shape_in(node, folders):
-    """Shape of an element, or None without one."""
+    """Shape of an element, or None."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     for other in shapes[1:]:
@@ -148,7 +148,7 @@ def _shape_in(node, folders):
 
 
 def _solid(kind):
-    """Reader of the elements of one kind of solid."""
+    """Reader function for one kind of solid."""
 
     def read(node, folders):
         given = {name: node.numbers(name, count) for name, count in kind.counts().items()}
@@ -160,7 +160,7 @@ def _solid(kind):
 
 
 def _positive(node, what, sizes):
-    """Whether sizes are positive; a notice where they are not."""
+    """Whether sizes are positive; adds a notice if not."""
     if min(sizes) > 0:
         return True
     node.note(f"<{node.tag}>", f"a shape of {what} {min(sizes):g} cannot be seen or touched")
@@ -195,7 +195,7 @@ class Materials:
                 self._colors.setdefault(node.get("name"), color)
 
     def color(self, visual: Node) -> tuple | None:
-        """The colour of a visual; its own before one that only has the same name."""
+        """RGBA colour of a visual, its own or of a named material."""
         material = visual.one("material")
         if material is None:
             return None
@@ -208,7 +208,7 @@ class Materials:
 
 
 def _color_in(material):
-    """Colour of a material, or None."""
+    """RGBA colour of a material, or None."""
     color = material.one("color")
     if color is None:
         return None

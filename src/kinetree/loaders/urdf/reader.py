@@ -64,7 +64,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 def read_urdf(source, report, folders, options) -> Model:
-    """The model in a URDF text.
+    """Model from a URDF text.
 
     The root link is the base, or with ``options.floating_base`` a body on a free joint called
     ``root_joint``. See ``kinetree.loaders.load`` for the arguments.
@@ -98,7 +98,7 @@ _GAZEBO: dict[str, Effect] = {
 
 
 def _note_gazebo(node):
-    """Name the settings that matter most, but for those that are read, and those that say no."""
+    """Add notices about Gazebo settings that are left out, the important ones by name."""
     given = [e for e in node.element.iterfind("*") if (e.text or "").strip() not in ("false", "0")]
     tags = list(dict.fromkeys(tag_of(e) for e in given))
     tags = [tag for tag in tags if tag not in ("mu1", "mu2", "sensor")] or tags
@@ -141,12 +141,12 @@ class _Assembly:
         self.number = {b.joint_name: i for i, b in enumerate(self.bodies, start=1)}
 
     def _add(self, body):
-        """Append a body and note its number."""
+        """Append a body and register its number."""
         self.bodies.append(body)
         self.body[body.name] = len(self.bodies)
 
     def model(self):
-        """Model of all that was read."""
+        """Model of everything in the file."""
         loops = self._loops()
         with warnings.catch_warnings():
             # Said already, one by one and with the line.
@@ -173,7 +173,7 @@ class _Assembly:
             return self._with_postures(model)
 
     def _sensors(self):
-        """Sensors of links, and of forces in joints, that ``<gazebo>`` has."""
+        """Sensors of links and joints in ``<gazebo>`` elements."""
         found = []
         for gazebo in self.robot.all("gazebo"):
             name = gazebo.get("reference")
@@ -182,7 +182,7 @@ class _Assembly:
         return tuple(named_apart(found, set()))
 
     def _cameras(self):
-        """Cameras on links that ``<gazebo>`` has."""
+        """Cameras of links in ``<gazebo>`` elements."""
         found = []
         for gazebo in self.robot.all("gazebo"):
             name = gazebo.get("reference")
@@ -194,13 +194,13 @@ class _Assembly:
 
     @staticmethod
     def _camera_of(node, name):
-        """The camera on a link."""
+        """Camera on a link."""
         from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
 
         return camera_on_link(node, name, pose_in(node).placement)
 
     def _sensors_of(self, node, name):
-        """Sensors on the link or joint of a name."""
+        """Sensors on the link or joint with a name."""
         from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
 
         pose = pose_in(node).placement
@@ -222,7 +222,7 @@ class _Assembly:
         )
 
     def _frames(self):
-        """A frame for each fixed joint that will go, as far as no link has its name, and others.
+        """Frames for lumped fixed joints (unless a link has the name), and end effectors.
 
         Those are the end effectors of an SRDF file, and its name for the world.
         """
@@ -292,7 +292,7 @@ class _Assembly:
         return tuple(couplings)
 
     def _geometry(self):
-        """Shapes of all links."""
+        """Shapes of all links with their bodies' numbers."""
         return tuple(
             Geometry(
                 self.body[link.name],
@@ -317,7 +317,7 @@ class _Assembly:
         )
 
     def _driving(self):
-        """Drives of joints, but for those that an SRDF file calls passive."""
+        """Drives of joints, except those that an SRDF file calls passive."""
         for d in self.drives.drives:
             if d.joint in self.means.passive:
                 why = f"joint {d.joint!r} is passive: the model has no such actuator"
@@ -326,7 +326,7 @@ class _Assembly:
                 yield d
 
     def _tendons(self):
-        """Tendons through which the motors of differentials act, and those that kinetree writes."""
+        """Tendons of differential transmissions, and those in kinetree's extension."""
         found = [
             Tendon(name, tuple(self.number[joint] for joint in over), tuple(over.values()))
             for name, over in self.drives.tendons.items()
@@ -350,12 +350,12 @@ class _Assembly:
         return {name: x for name, x in found.items() if x}
 
     def _gravity(self):
-        """Gravity of the file, or the standard one."""
+        """Gravity vector of the file, or the standard one."""
         node = self.robot.one("kinetree:gravity")
         return STANDARD_GRAVITY if node is None else node.numbers("xyz", 3)
 
     def _with_postures(self, model):
-        """The model with its named states, whose size is known only now."""
+        """Model with named states as postures."""
         number, postures = {name: i for i, name in enumerate(model.joint_names, start=1)}, []
         full = model.uncoupled
         for node in self.robot.all("kinetree:posture"):
@@ -382,7 +382,7 @@ class _Assembly:
         return model.replace(postures=postures) if postures else model
 
     def _states(self, model, taken):
-        """Group states of an SRDF file as postures: what they leave out is neutral."""
+        """Group states of an SRDF file as postures; other joints are neutral."""
         full, independent = model.uncoupled, model.independent_variables[0]
         for name, (positions, node) in merged_states(self.means.states).items():
             q = full.neutral()
@@ -404,7 +404,7 @@ class _Assembly:
 
 
 def _with_drives(joints, drives: FileDrives) -> dict[str, Joint]:
-    """Joints with the inertia of their rotors, and with whom they follow by ros2_control."""
+    """Joints with reflected rotor inertias and mimic laws from ros2_control."""
     found = {}
     for name, armature in drives.armature.items():
         j = joints[name]
@@ -421,7 +421,7 @@ def _with_drives(joints, drives: FileDrives) -> dict[str, Joint]:
 
 
 def _free_name(name, instead, taken):
-    """Name, or another in its place with underscores, that is not taken."""
+    """Unused name: ``name``, or ``instead`` with underscores if it is taken."""
     while name in taken:
         name, instead = instead, instead + "_"
     return name
@@ -433,7 +433,7 @@ _PROGRAM = {f"xacro:{word}" for word in ("macro", "property", "include", "arg", 
 
 
 def refuse_xacro(root, report: Report):
-    """Raise LoadError with advice if the file is a xacro file that was not expanded."""
+    """Raise LoadError with advice if the file is an unexpanded xacro file."""
     for element in root.iter("*"):
         found = tag_of(element) if tag_of(element) in _PROGRAM else None
         for value in element.attrib.values():
@@ -448,7 +448,7 @@ def refuse_xacro(root, report: Report):
 
 
 def _part_of_path(node):
-    """A frame that a tendon runs through, what it winds around, or a pulley."""
+    """Element of a tendon's path: frame, wrap or pulley."""
     if node.tag == "pulley":
         return Pulley(node.number("divisor"))
     if node.tag == "wrap":

@@ -30,7 +30,7 @@ _UNLIMITED = 3e38  # what simulators write for no limit
 
 
 def joint_of_dofs(free: tuple[str, ...]):
-    """The joint that leaves these degrees of freedom; None where kinetree has none."""
+    """Joint class for a set of free degrees of freedom; None if there is none."""
     turns = "".join(x[3:] for x in free if x.startswith("rot"))
     slides = "".join(x[5:] for x in free if x.startswith("trans"))
     axis = {a: _AXES[a] for a in _LETTERS}
@@ -67,7 +67,7 @@ class JointReader:
         self.physics = pxr("UsdPhysics")
 
     def add(self, prim, ends, places) -> str | None:
-        """Add a joint between two bodies at a place on each; its name, or None if left out."""
+        """Add a joint between two bodies; its name, or None if it is left out."""
         joint = self.joint(prim)
         if joint is None:
             return None
@@ -89,7 +89,7 @@ class JointReader:
         return name
 
     def joint(self, prim):
-        """The kind of a joint; None, with a notice, for those that constrain a distance."""
+        """Joint object for a prim; None, with a notice, for distance constraints."""
         kind = prim.GetTypeName()
         axis = _AXES.get(str(prim.GetAttribute("physics:axis").Get() or "X"), _AXES["X"])
         plain = {
@@ -120,22 +120,22 @@ class JointReader:
 
     @staticmethod
     def is_locked(prim, dof):
-        """Whether a general joint has no such degree of freedom: its lower limit is above."""
+        """Whether a degree of freedom of a general joint is locked (lower limit above upper)."""
         low = value_of(prim, f"limit:{dof}:physics:low", -math.inf)
         return low > value_of(prim, f"limit:{dof}:physics:high", math.inf)
 
     def unit(self, joint):
-        """Unit of the position of a joint, in radians or metres."""
+        """Factor from the file's position unit to radians or metres."""
         return math.pi / 180 if isinstance(joint, Revolute) else self.meters
 
     @staticmethod
     def drive(joint, name):
-        """Name of an attribute of the drive of a joint with one variable."""
+        """Attribute name of a one-variable joint's drive."""
         kind = "angular" if isinstance(joint, Revolute) else "linear"
         return f"drive:{kind}:physics:{name}"
 
     def limits(self, prim, joint):
-        """Bounds of a joint, or None."""
+        """Position limits of a joint, or None."""
         given = {f.name: own(prim, f"limits:{f.name}") for f in fields(Limits)}
         given = {key: x for key, x in given.items() if x is not None}
         if joint.nv != 1:
@@ -181,7 +181,7 @@ class JointReader:
             raise self.report.error(None, f"{prim.GetPath()}: {error}") from None
 
     def is_servo(self, prim, joint):
-        """Whether the drive of a joint follows a target rather than only damping it."""
+        """Whether a joint's drive has a target, not only damping."""
         stiffness = value_of(prim, self.drive(joint, "stiffness"), 0.0)
         goal = prim.GetAttribute(self.drive(joint, "targetVelocity"))
         moved = bool(goal) and goal.HasAuthoredValue()
@@ -189,7 +189,7 @@ class JointReader:
         return (stiffness > 0 or moved) and not mine
 
     def actuators(self, prim, name, joint):
-        """Motors and servos of a joint: kinetree's own, or one of its drive."""
+        """Actuators of a joint: kinetree's own, or one for its drive."""
         mine = tag(prim, "actuators")
         for k, label in enumerate(mine or (), start=1):
             keys = ("gear", "control", "effort", "gain", "bias")
@@ -212,7 +212,7 @@ class JointReader:
 
 
 def align(joint, places):
-    """The joint about an axis of its bodies, so that their frames need not turn.
+    """Joint about an axis in body coordinates, so that placements need no rotation.
 
     A joint with one axis, or that does not depend on the axes of its frame, may have any turn of
     both of its frames: that which gives the frame on the successor the axes of that body.

@@ -31,7 +31,7 @@ _UPS = {"X": (-1.0, 0.0, 0.0), "Y": (0.0, -1.0, 0.0), "Z": (0.0, 0.0, -1.0)}
 
 
 def read_usd(source, report, folders, options) -> Model:
-    """The mechanism on a stage: its rigid bodies, joints, drives, colliders and materials.
+    """Model of the mechanism on a USD stage.
 
     Bodies without a joint float, as in simulators. See ``kinetree.loaders.load`` for the arguments.
     """
@@ -78,7 +78,7 @@ class _Reader:
         return lump_fixed(model) if self.options.lump else model
 
     def gravity(self):
-        """Acceleration of gravity of the first scene; straight down at 9.81 m/s² without one."""
+        """Gravity vector of the first physics scene; downwards at 9.81 m/s² without one."""
         down = np.array(_UPS.get(str(self.geom.GetStageUpAxis(self.stage)), _UPS["Z"]))
         scenes = [p for p in self.prims if p.IsA(self.physics.Scene)]
         if not scenes:
@@ -94,7 +94,7 @@ class _Reader:
     # --- bodies ------------------------------------------------------------------------------
 
     def find_bodies(self):
-        """Find rigid bodies on the stage and name them."""
+        """Find the rigid bodies on the stage and name them."""
         taken = {self.graph.base_name}
         for prim in self.prims:
             enabled = prim.GetAttribute("physics:rigidBodyEnabled")
@@ -113,7 +113,7 @@ class _Reader:
         self.report.check_bodies(len(self.bodies))
 
     def world_frame(self, prim):
-        """Place of a prim in the world [m], and its scale."""
+        """Placement of a prim in the world [m], and its scale."""
         try:
             X, scale = frame_of(self.cache.GetLocalToWorldTransform(prim))
         except ValueError as error:
@@ -121,17 +121,17 @@ class _Reader:
         return Plucker(X.E, X.r * self.meters), scale
 
     def body_of(self, prim):
-        """Path of the body that a prim is part of; None for the base."""
+        """Path of the rigid body that a prim belongs to; None for the base."""
         while prim and prim.GetPath() not in self.bodies:
             prim = prim.GetParent()
         return prim.GetPath() if prim else None
 
     def name_of_body(self, path):
-        """Name of the body of a path; the base for None."""
+        """Name of the body with a path; the base's for None."""
         return self.graph.base_name if path is None else self.bodies[path]
 
     def in_body(self, prim, path):
-        """Matrix from coordinates of a prim to those of its body, whose scale it has [m]."""
+        """Matrix from a prim's coordinates to its body's, scaled to metres."""
         rows = np.array(self.cache.GetLocalToWorldTransform(prim), dtype=float)
         rows[3, :3] *= self.meters
         if path is None:
@@ -143,7 +143,7 @@ class _Reader:
         return inside
 
     def find_shapes(self):
-        """Find shapes on the stage, by the body that has them."""
+        """Find the shapes on the stage, by body."""
         for prim in self.prims:
             if prim.IsA(self.geom.Gprim):
                 path = self.body_of(prim)
@@ -152,7 +152,7 @@ class _Reader:
                     self.shapes.setdefault(self.name_of_body(path), []).append((prim, *found))
 
     def inertia(self, prim, name) -> Inertia:
-        """Inertia of a body: as given, or of its shapes, with its mass or their densities."""
+        """Inertia of a body: given, or from its shapes with its mass or their densities."""
         if tag(prim, "massless"):
             return Inertia.zero()
         units = self.kilograms, self.meters
@@ -172,11 +172,11 @@ class _Reader:
 
     @staticmethod
     def rotation(p):
-        """Rotation matrix of a quaternion of USD."""
+        """Rotation matrix of a USD quaternion."""
         return np.asarray(rotation_from_quaternion(p), dtype=float).T
 
     def inertia_of_shapes(self, prim, name, mass, center):
-        """Inertia of what can touch, scaled to the mass of the body if it has one."""
+        """Inertia of a body's collision shapes, scaled to its mass if given."""
         total = Inertia.zero()
         of_body = value_of(prim, "physics:density", 0.0)
         for part, shape, X, properties in self.shapes.get(name, ()):
@@ -208,7 +208,7 @@ class _Reader:
 
     @staticmethod
     def solid_inertia(shape, density, X):
-        """Inertia of a shape of a density, in coordinates of its body."""
+        """Inertia of a shape of uniform density, in body coordinates."""
         if isinstance(shape, Mesh):
             solid = mesh_inertia(shape.path, density=density, hull=shape.convex)
             return solid.inverse_transformed(X)
@@ -217,7 +217,7 @@ class _Reader:
     # --- joints and the rest -----------------------------------------------------------------
 
     def read_joints(self):
-        """Add all joints; names of those of the tree where the file says which, else None."""
+        """Add all joints to the graph; names of tree joints, or None if the file has none."""
         reader = JointReader(self.stage, self.meters, self.report, self.graph)
         tree, cut = [], False
         self.connected: set[str] = set()
@@ -241,7 +241,7 @@ class _Reader:
         return tree if cut else None
 
     def end(self, prim, k):
-        """Name of the body at an end of a joint, and the frame of the joint on it."""
+        """Name of the body at an end of a joint, and the joint's frame on it."""
         targets = prim.GetRelationship(f"physics:body{k}").GetTargets()
         target = self.stage.GetPrimAtPath(targets[0]) if targets else None
         if targets and not target:
@@ -255,7 +255,7 @@ class _Reader:
         return self.name_of_body(path), placement(position * scale * self.meters, turn) @ X
 
     def place_on(self, prim, path):
-        """Place of a prim on its body, and its scale in the world."""
+        """Placement of a prim on its body, and its scale."""
         if prim.GetPath() == path:
             return Plucker.identity(), self.frames[path][1]
         try:
@@ -265,7 +265,7 @@ class _Reader:
         return X, self.world_frame(prim)[1]
 
     def read_frames(self):
-        """Read frames that are neither bodies nor shapes."""
+        """Read frames: prims that are neither bodies nor shapes."""
         taken = set()
         for prim in self.prims:
             path = self.body_of(prim)
@@ -279,7 +279,7 @@ class _Reader:
                 self.graph.frame(name, on=self.name_of_body(path), at=X)
 
     def read_pairs(self):
-        """Read pairs of bodies that do not touch."""
+        """Read pairs of bodies that are excluded from contact."""
         for prim in self.prims:
             if prim.HasAPI(self.physics.FilteredPairsAPI):
                 for target in prim.GetRelationship("physics:filteredPairs").GetTargets():
@@ -289,7 +289,7 @@ class _Reader:
                         self.graph.exclude(*names)
 
     def end_of_pair(self, prim):
-        """Name of a body, or of a shape that has one; None for others."""
+        """Name of a body, or named shape; None for other prims."""
         if prim.GetPath() in self.bodies:
             return self.bodies[prim.GetPath()]
         if prim.IsA(self.geom.Gprim):
@@ -297,7 +297,7 @@ class _Reader:
         return None
 
     def let_fly(self) -> dict:
-        """Free joints for what is not connected to the world; where they start, by name."""
+        """Add free joints for unconnected bodies; their initial poses by name."""
         self.free_joints, start = [], {}
         path_of = {name: path for path, name in self.bodies.items()}
         graph = self.graph.connectivity()
@@ -316,9 +316,9 @@ class _Reader:
         return start
 
     def joint_note(self, path):
-        """Name of a joint for notices."""
+        """Name of a joint for messages."""
         return tag(self.stage.GetPrimAtPath(path), "joint")
 
     def add_free(self, joint, name):
-        """Add a free joint to the base."""
+        """Add a free joint between the base and a body."""
         self.graph.joint(joint, Free(), predecessor=self.graph.base_name, successor=name)

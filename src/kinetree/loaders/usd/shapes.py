@@ -39,7 +39,7 @@ class ShapeReader:
         self.geom, self.physics, self.shade = pxr("UsdGeom"), pxr("UsdPhysics"), pxr("UsdShade")
 
     def read(self, prim, matrix):
-        """Shape, place on its body, and properties of a prim; None where it is left out.
+        """Shape of a prim, its placement and properties; None if it is left out.
 
         Args:
             prim: a ``UsdGeom.Gprim``.
@@ -57,7 +57,7 @@ class ShapeReader:
         return shape, X, self.properties(prim)
 
     def properties(self, prim) -> dict:
-        """Name, use, colour and surface."""
+        """Name, visibility, colour and surface of a shape's prim, as fields."""
         gprim = self.geom.Imageable(prim)
         enabled = prim.GetAttribute("physics:collisionEnabled")
         collides = prim.HasAPI(self.physics.CollisionAPI) and (not enabled or bool(enabled.Get()))
@@ -73,7 +73,7 @@ class ShapeReader:
         }
 
     def color(self, prim):
-        """Red, green, blue and opacity of a shape, or None."""
+        """RGBA colour of a shape's prim, or None."""
         exact = own(prim, "color")
         if exact is not None:
             return exact
@@ -86,7 +86,7 @@ class ShapeReader:
         return (*rgb, float(seen[0]) if seen is not None and len(seen) else 1.0)
 
     def surface(self, prim):
-        """Friction and restitution of the material, where a file gives them."""
+        """Contact surface of a prim's physics material, or None."""
         material = self.material(prim)
         if material is None:
             return None
@@ -96,13 +96,13 @@ class ShapeReader:
         return Surface(friction=friction, restitution=number_of(material, "physics:restitution"))
 
     def material(self, prim):
-        """The prim of the physics material of a shape."""
+        """Prim of the physics material bound to a shape."""
         bound, _ = self.shade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         found = bound.GetPrim() if bound else None
         return found if found and found.HasAPI(self.physics.MaterialAPI) else None
 
     def density(self, prim):
-        """Density of a shape [kg/m³, in units of the file], its own or that of its material."""
+        """Density of a shape or its material [kg/m³ in the units of the file]."""
         given = value_of(prim, "physics:density")
         if given:
             return given
@@ -110,7 +110,7 @@ class ShapeReader:
         return (value_of(material, "physics:density") if material else None) or None
 
     def solid(self, prim, scale):
-        """The shape with its scale, and the turn that brings its axis to z."""
+        """Solid of a prim in its scale, and the rotation of its axis to z."""
         kind = prim.GetTypeName()
         size = np.abs(scale)
         if kind == "Cube":
@@ -135,7 +135,7 @@ class ShapeReader:
 
     @staticmethod
     def number(prim, name, default):
-        """A positive number."""
+        """Positive number of an attribute."""
         value = prim.GetAttribute(name).Get()
         value = default if value is None else float(value)
         if not np.isfinite(value) or value <= 0:
@@ -143,7 +143,7 @@ class ShapeReader:
         return value
 
     def mesh(self, prim, scale):
-        """The triangles of a prim, in a file of the cache."""
+        """Mesh of a prim's triangles, in a cache file."""
         mesh = self.geom.Mesh(prim)
         points = np.array(mesh.GetPointsAttr().Get() or [], dtype=float).reshape(-1, 3)
         counts = np.array(mesh.GetFaceVertexCountsAttr().Get() or [], dtype=int)
@@ -178,7 +178,7 @@ class ShapeReader:
 
 
 def is_frame(prim) -> bool:
-    """Whether a prim only stands for a place."""
+    """Whether a prim only stands for a frame."""
     return bool(tag(prim, "frame")) or (
         prim.GetTypeName() == "Xform" and not prim.GetChildren() and not tag(prim, OWN)
     )

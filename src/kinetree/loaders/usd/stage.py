@@ -17,12 +17,12 @@ _UPRIGHT = 1e-4  # how far the axes of a scaled frame may be from a right angle
 
 
 def pxr(name: str) -> Any:
-    """A module of USD."""
+    """Module of the USD library by name."""
     return need(f"pxr.{name}", "reading USD files", "usd")
 
 
 def open_stage(source: bytes, report, folders):
-    """The stage of a file or text; files outside the allowed folders are not opened."""
+    """USD stage of a file or text, without access outside the allowed folders."""
     sdf, usd, tf = pxr("Sdf"), pxr("Usd"), pxr("Tf")
     try:
         path = Path(report.path)
@@ -45,13 +45,13 @@ def open_stage(source: bytes, report, folders):
 
 
 def _first_line(error):
-    """First line of an error of USD, without its place in USD's source."""
+    """First line of a USD error, without source positions."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rpartition(" : ")[2] if lines else "unknown error"
 
 
 def _check_layers(sdf, path, folders):
-    """Raise LoadError where a file refers to one outside the folders that it may read."""
+    """Raise LoadError where a layer refers to a file outside the allowed folders."""
     if path.lower().endswith(".usdz"):
         return  # an archive: everything that it refers to is inside
     waiting, known = [path], set()
@@ -71,7 +71,7 @@ def _check_layers(sdf, path, folders):
 
 
 def value_of(prim, name: str, default=None):
-    """Value of an attribute that a file gives: a number, an array, or ``default``.
+    """Value of an authored attribute: a number, an array, or ``default``.
 
     Of kinetree's own attribute in double precision, where it rounds to the standard one.
     """
@@ -88,30 +88,30 @@ def value_of(prim, name: str, default=None):
 
 
 def number_of(prim, name: str) -> float | None:
-    """Number of an attribute that a file gives, or None."""
+    """Number of an authored attribute, or None."""
     value = value_of(prim, name)
     return None if value is None else float(value)
 
 
 def own(prim, name: str):
-    """An array of numbers that only kinetree has, or None."""
+    """Array of kinetree's own attribute, or None."""
     attribute = prim.GetAttribute(f"{OWN}:{name}")
     return tuple(attribute.Get()) if attribute and attribute.HasAuthoredValue() else None
 
 
 def tag(prim, key: str, default=None):
-    """A note of kinetree about a prim."""
+    """Value of kinetree's custom data of a prim."""
     found = prim.GetCustomDataByKey(f"{OWN}:{key}")
     return default if found is None else found
 
 
 def name_of(prim) -> str:
-    """Name of a prim: the one that it had before it became one of USD."""
+    """Name of a prim, the original one if USD's rules changed it."""
     return tag(prim, "name", prim.GetName())
 
 
 def numbers(value):
-    """Value of an attribute as numbers: quaternions as w, x, y, z."""
+    """Attribute value as numbers, quaternions as (w, x, y, z)."""
     if hasattr(value, "real") and hasattr(value, "imaginary"):
         return np.array([value.real, *value.imaginary], dtype=float)
     return np.array(value, dtype=float)
@@ -121,7 +121,7 @@ def numbers(value):
 
 
 def placement(position, quaternion) -> Plucker:
-    """Place of a frame at a position, turned by a quaternion of any length."""
+    """Transform to a frame at a position, rotated by a quaternion of any length."""
     p = np.asarray(quaternion, dtype=float)
     size = float(np.linalg.norm(p))
     if not math.isfinite(size) or size == 0:
@@ -131,7 +131,7 @@ def placement(position, quaternion) -> Plucker:
 
 
 def frame_of(matrix) -> tuple[Plucker, np.ndarray]:
-    """Place of a frame in that of a matrix of USD, and its scale along x, y and z."""
+    """Transform and scale along x, y, z of a USD matrix."""
     rows = np.array(matrix, dtype=float)
     E, scale = rows[:3, :3], np.linalg.norm(rows[:3, :3], axis=1)
     if not np.all(np.isfinite(rows)) or np.any(scale == 0):
