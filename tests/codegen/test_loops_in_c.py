@@ -188,6 +188,12 @@ def test_a_table_that_others_see_in_part_cannot_be_cleared():
         render(partly)
 
 
+def test_inputs_are_watched_where_results_may_hide_that_they_are_not_finite():
+    watched = "if (!(watched =="
+    assert watched not in render(PROGRAM)  # sums and products; what a check compares is no result
+    assert watched in render(ROOT)
+
+
 def test_equal_cases_are_written_once():
     assert render(PROGRAM).count("ENTRY(out_H, first_i_v_ *") == 1
     assert list(layout_of_kinds(PROGRAM).widths["bodies"]) == list(KINDS)

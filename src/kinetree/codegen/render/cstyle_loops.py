@@ -215,10 +215,12 @@ class LoopWriter(LoweredWriter):
     def _case(self, case, held):
         """Lines of a case."""
         nodes, stores = case.program.graph.nodes, case.stores
-        used = case.program.graph.reachable(case.program.wanted)
-        self.can_hide |= any(nodes[i][0] not in SUMS_AND_PRODUCTS for i in used)
+        reachable = case.program.graph.reachable
+        stored = reachable(case.program.roots)
+        self.can_hide |= any(nodes[i][0] not in SUMS_AND_PRODUCTS for i in stored)
         language = self.language(case.program)
         language.place(self, case, held)
+        used = reachable(case.program.wanted)
         order = [i for i in used if nodes[i][0] == "const" and i not in stores]
         order += [t for s in case.statements for t in s.targets]
         with self.inside() as lines:
