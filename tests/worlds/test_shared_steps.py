@@ -13,6 +13,7 @@ import kinetree as kt
 from kinetree import geometry as shapes
 from kinetree.codegen.crew import can_help
 from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.contact.engine.choosing import SharingChoice
 from kinetree.contact.engine.sharing import LEAST
 
 pytestmark = pytest.mark.skipif(not can_help(), reason="one thread is all there is")
@@ -84,6 +85,12 @@ def chains(rng) -> kt.World:
     return world
 
 
+def always(world) -> kt.World:
+    """A world that shares its steps whether or not that is quicker on this machine."""
+    world._whole.steps.machine.choice = None
+    return world
+
+
 def motion(world, steps, number, each=True):
     """States of a world after its steps, and what it says of them."""
     kt.set_threads(number)
@@ -104,7 +111,7 @@ def shared(world) -> int:
 
 @pytest.mark.parametrize("make", [towers, heap, robots, chains])
 def test_motions_are_the_same_to_the_bit(make, rng):
-    world = make(rng)
+    world = always(make(rng))
     kt.set_threads(1)
     world.step(40)  # until much touches
     world.report()
@@ -121,7 +128,7 @@ def test_motions_are_the_same_to_the_bit(make, rng):
 
 def test_many_steps_in_one_call(rng):
     world = heap(rng)
-    again = world.with_model(world.model)
+    again = always(world.with_model(world.model))
     alone, *_ = motion(world, 60, 1, each=False)  # lists grow on the way
     found, *_ = motion(again, 60, 3, each=False)
     assert shared(again) > 20
@@ -151,7 +158,7 @@ def test_batches_of_large_worlds(rng):
 
 
 def test_nothing_nests_in_threads_of_a_pool(rng):
-    worlds = [towers(rng, count=15), towers(rng, count=15)]
+    worlds = [always(towers(rng, count=15)) for _ in range(2)]
     kt.set_threads(1)
     for world in worlds:
         world.step(25)
@@ -169,7 +176,7 @@ def test_nothing_nests_in_threads_of_a_pool(rng):
 
 
 def test_worlds_in_threads_of_the_user(rng):
-    worlds = [towers(rng, count=10) for _ in range(3)]
+    worlds = [always(towers(rng, count=10)) for _ in range(3)]
     alone = [motion(world, 6, 1)[0] for world in worlds]
     kt.set_threads(3)
     found = [None] * 3
@@ -215,7 +222,7 @@ def test_one_island_stays_where_it_is(rng):
 @pytest.mark.filterwarnings("ignore:.*bodies inside each other")  # wherever it comes
 def test_ctrl_c_is_heard_between_steps(rng):
     kt.set_threads(2)
-    world = heap(rng, count=120)
+    world = always(heap(rng, count=120))
     world.step(2)
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     start = time.perf_counter()
@@ -234,7 +241,7 @@ def test_ctrl_c_is_heard_between_steps(rng):
 
 def test_large_islands_with_loops_stay_with_one_thread(rng):
     kt.set_threads(2)
-    world = chains(rng)
+    world = always(chains(rng))
     world.step(20)
     sharing = world._whole.steps.engine.s.sharing
     islands = world._whole.steps.engine.problem.islands
@@ -244,7 +251,7 @@ def test_large_islands_with_loops_stay_with_one_thread(rng):
 
 def test_steps_keep_no_memory(rng):
     kt.set_threads(3)
-    world = towers(rng, count=15)
+    world = always(towers(rng, count=15))
     world.step(40)
     for _ in range(20):
         world.step()
@@ -265,7 +272,7 @@ def test_steps_keep_no_memory(rng):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of threads and forks
 def test_steps_in_a_forked_process(rng):
     kt.set_threads(3)
-    world = towers(rng, count=15)
+    world = always(towers(rng, count=15))
     world.step(40)
     read, write = os.pipe()
     child = os.fork()
@@ -285,3 +292,31 @@ def test_steps_in_a_forked_process(rng):
     assert os.waitpid(child, 0)[1] == 0
     np.testing.assert_array_equal(found[:-1], world.q)
     assert found[-1] >= 10
+
+
+def test_steps_are_shared_as_long_as_that_is_quicker(rng):
+    """What a machine chooses changes no bits; here by clocks that are made up."""
+    kt.set_threads(2)
+    world = towers(rng, count=15)
+    world.step(40)
+    machine = world._whole.steps.machine
+    machine.choice = SharingChoice()
+    note, chosen = machine.choice.note, []
+
+    def slow(seconds):
+        chosen.append(machine.engine.s.sharing.threads)
+        note(2.0 if chosen[-1] == 2 else 1.0)
+
+    machine.choice.note = slow
+    start = world.state
+    for _ in range(40):
+        world.step()
+    assert chosen[:9] == [2, 2, 1, 2, 2, 1, 2, 2, 1]
+    assert chosen[9:].count(2) == 1
+    assert not machine.choice.shared
+    found = world.q
+    alone = always(world)
+    world.set_state(start)
+    for _ in range(40):
+        alone.step()
+    np.testing.assert_array_equal(found, world.q)

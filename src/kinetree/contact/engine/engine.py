@@ -440,7 +440,7 @@ class Engine:
 
     def _help(self, code):
         """Enlarge the tables that overflowed with this error code, or raise the error."""
-        self.s.sharing.threads = 1  # others have the lists as they were
+        self.s.sharing.threads, self.s.sharing.helpers = 1, 0  # who have the lists as they were
         if code == of_step.NO_INERTIA:
             raise SingularError(no_inertia(self, self.s.culprit))
         if code == of_step.FOUND_FULL:

@@ -34,6 +34,7 @@ from kinetree.contact.engine.advance import (
     end_motion,
 )
 from kinetree.contact.engine.carrying import ROOM
+from kinetree.contact.engine.choosing import SharingChoice
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.messages import (
     first_untrusted_step,
@@ -67,6 +68,8 @@ class Machine(MotionStates):
         motions: rows of all motions.
         engine: one of the engines, to ask for names.
         samples: gives motions their own numbers.
+        is_wide: whether one motion may have enough islands for several threads.
+        choice: whether they are shared, ``SharingChoice``; None: always.
         recorder: what is stored of them, see ``record``.
         pace: steps that take a short time, as far as is known.
         at_once: ``advance_at_once`` as a function of its further arguments: inputs and lengths of
@@ -91,18 +94,33 @@ class Machine(MotionStates):
         call = Call(parts=engine.parts, motions=self.motions, worker=worker)
         self.at_once = self._alone_at_once = bind(advance_at_once, call)
         self.is_wide = engine.problem.trees > 1 and engine.problem.nv >= WIDE
+        self.choice = SharingChoice()
         if self.is_wide:
             self.at_once = self._together_at_once
 
     def _together_at_once(self, steps, first, end):
-        """``at_once`` where islands are solved on all threads."""
-        self._share(self.engine, threads_here())
-        return self._alone_at_once(steps, first, end)
+        """``at_once`` where islands are solved on several threads, if that is quicker."""
+        begin = self._share(True)
+        code = self._alone_at_once(steps, first, end)
+        if code == 0:
+            self._note_time(begin, steps * (end - first))
+        return code
 
-    def _share(self, engine, threads):
-        """Let an engine solve islands on so many threads, if there can be many islands."""
-        if self.is_wide:
-            share(engine.s.sharing, engine.problem, engine.work, threads)
+    def _share(self, alone):
+        """Let the first engine share its islands if it steps ``alone`` and that pays.
+
+        Returns the time, or 0 where that of the next steps says nothing: helpers were made.
+        """
+        threads, engine = threads_here() if alone else 1, self.engine
+        if threads > 1 and self.choice is not None and not self.choice.next():
+            threads = 1
+        made = share(engine.s.sharing, engine.problem, engine.work, threads)
+        return perf_counter() if alone and not made else 0.0
+
+    def _note_time(self, begin, steps):
+        """Have the time that steps took decide how the next ones are taken."""
+        if begin and steps and self.choice is not None and threads_here() > 1:
+            self.choice.note((perf_counter() - begin) / steps)
 
     def _member(self, k):
         """Engine and progress record of thread ``k``, made when first needed."""
@@ -320,7 +338,6 @@ class Machine(MotionStates):
         """
         b, steps = self.motions, self.motions.steps
         team = [self._member(k) for k in range(many)]
-        self._share(team[0][0], 1 if many > 1 else threads_here())
         for engine, worker in team[1:]:
             self._push(engine)
             worker.world = worker.end = 0
@@ -361,7 +378,7 @@ class Machine(MotionStates):
                     if at >= end:
                         return
                     worker.world, worker.end, worker.step = at, min(at + size, end), -1
-                code = advance(engine.parts, b, worker)
+                code = self._go_on(engine, worker, many == 1)
                 if code in (ROOM, LIST_FULL):
                     codes[k] = code
                     return
@@ -380,6 +397,16 @@ class Machine(MotionStates):
                 self._have_room(2 * b.room)
             if LIST_FULL in codes:
                 self.recorder.lengthen()
+
+    def _go_on(self, engine, worker, alone):
+        """Take steps of a worker up to its next code; ``alone``: other threads may help it."""
+        if not self.is_wide:
+            return advance(engine.parts, self.motions, worker)
+        before, begin = worker.left, self._share(alone)
+        code = advance(engine.parts, self.motions, worker)
+        if code in (0, PAUSE):
+            self._note_time(begin, before - worker.left)
+        return code
 
     def _help(self, engine, worker, code):
         """Fix what stopped a worker: compile a kernel, or enlarge tables; or raise the error."""
@@ -404,9 +431,7 @@ class Machine(MotionStates):
             )
         else:
             with NamingTime(engine.model, s.time[0], s.v[engine.of_v], s.h, "contact"):
-                alone = engine.s.sharing.threads < 2
                 engine._help(code)
-                self._share(engine, 1 if alone else threads_here())
 
     @property
     def worst(self) -> tuple[float, float]:

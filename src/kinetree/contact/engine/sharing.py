@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.crew import ITEMS, can_help, is_of_crew, shared_code, the_crew
+from kinetree.codegen.crew import ITEMS, LIMIT, can_help, is_of_crew, shared_code, the_crew
 from kinetree.codegen.procedures import procedure, record
 from kinetree.codegen.tied import Code, run, tied_code
 from kinetree.contact.newton.condensed import LEAST as CONDENSED
@@ -40,7 +40,8 @@ class Sharing:
     """Islands of a problem that are to be solved, and what each of them took.
 
     Attributes:
-        threads: that may solve them: 1 shares nothing;  code: that lets them do so.
+        threads: that may solve them: 1 shares nothing;  code: that lets them do so;  helpers: how
+            many it has.
         job: counts the problems that were shared.
         size: of islands, see ``size_of_island``;  order: those for all threads, the largest first;
             first: of each size, where they begin.
@@ -50,6 +51,7 @@ class Sharing:
 
     threads: int
     code: Code
+    helpers: int
     job: int
     size: "int[:]"
     order: "int[:]"
@@ -208,18 +210,20 @@ def sharing_of(problem: Problem) -> Sharing:
     )
 
 
-def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> None:
-    """Let so many threads solve islands from the next call on, as far as there can be.
+def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> bool:
+    """Let so many threads solve islands from the next call on; whether helpers had to be made.
 
-    Lists that grow set ``Sharing.threads`` to 1: helpers have the old ones.
+    Lists that grow set ``Sharing.helpers`` to 0, which have the old ones.
     """
     threads = the_crew().have(threads) if threads > 1 and can_help() else 1
-    if threads == sharing.threads and (threads == 1 or is_of_crew(sharing.code)):
-        return
-    if threads > 1:
+    made = threads > 1 and (sharing.helpers < threads or not is_of_crew(sharing.code))
+    if made:
         helpers = [_helper(sharing, problem, work) for _ in range(threads)]
-        sharing.code = shared_code(solve_shared, helpers)
+        sharing.code, sharing.helpers = shared_code(solve_shared, helpers), threads
     sharing.threads = threads
+    if threads > 1:
+        sharing.code.frame[LIMIT] = threads
+    return made
 
 
 def _helper(sharing, problem, work) -> Helper:
