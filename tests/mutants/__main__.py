@@ -2,8 +2,9 @@
 
     python -m mutants cover     which tests execute which lines, into out/mutants/coverage.jsonl
     python -m mutants run       a sample of mutants, into out/mutants/results.jsonl
+    python -m mutants check     without a change, tests that failed with one and passed with none
     python -m mutants report    what became of them, into out/mutants/report.md
-    python -m mutants           the three, one after the other
+    python -m mutants           the four, one after the other
 
 ``cover`` and ``run`` go on where they were stopped, after ``--time-limit`` or otherwise. In about
 fifteen minutes on 16 cores, with fewer cases of parametrized tests and less time for survivors,
@@ -21,7 +22,9 @@ or when they take more than 30 s and three times that CPU time. A line that no t
 all mutants live. A survivor is *cut off* when there are functions of tests that execute its line
 and of which no case was tried, for these limits; ``--again`` with more ``--seconds`` tries them.
 Survivors that change nothing are explained in equivalent.txt. Lines are known by their numbers:
-what was recorded of another source is of no use.
+what was recorded of another source is of no use. What was recorded on another machine is
+(``--carried``): tests that fail there without a change are found by ``check``, left out from then
+on, and the mutants that they killed are tried again by the next ``run``.
 """
 
 import argparse
@@ -47,6 +50,7 @@ OUT = ROOT / "out" / "mutants"
 MOST_TESTS = 120
 LONGEST_TEST = 60.0  # [s] of CPU with its lines recorded
 ALIVE = ("survived", "cut off", "not covered")
+AGAIN = "to try again"  # a mutant that only a test noticed which fails without it, too
 SLOWER = {0: 1.0, 1: 3.0, 2: 6.0}  # as if tests farther away took that many times longer
 
 
@@ -86,6 +90,7 @@ class Covering:
         self.seconds, self.lines = {}, defaultdict(lambda: defaultdict(list))
         self.cases = {}  # seconds of the quickest case of functions that have several
         latest = {entry["test"]: entry for entry in _read(path) if "test" in entry}
+        self.failing = {test.split("[")[0] for test, e in latest.items() if not e["passed"]}
         for entry in latest.values():
             if entry["passed"]:
                 self.seconds[entry["test"]] = entry["seconds"]
@@ -137,6 +142,7 @@ class Covering:
         times = {f: self.seconds[test] for f, test in first.items() if "[" in test}
         own = sorted((s, f) for f, s in self.cases.items() if _distance(path, f) == 0)
         times |= {f: s for s, f in own if covered and f not in times}
+        times = {f: s for f, s in times.items() if f not in self.failing}
         return chosen, times, covered, len(functions) - len(tried)
 
 
@@ -175,9 +181,34 @@ def sample(seed, only=()):
 def run(options):
     """Try the mutants of the sample that were not tried yet."""
     path = options.out / "results.jsonl"
-    results = {entry["id"]: entry for entry in _read(path)}
+    results = _results(options)
+    tasks, entries, tests = _to_try(options, results)
+    print(f"seed {options.seed}: {len(tasks)} mutants to try, {len(results)} tried before, "
+          f"{len(tests)} tests")  # fmt: skip
+    counts, fine, explained = Counter(), _fine(results), _explained()
+    with (Path(os.devnull) if options.control else path).open("a", encoding="utf-8") as file:
+        for name, found, ending, seconds in _all(tasks, options):
+            entry = entries[name]
+            passed = {test for part in found for test in part.pop("fine", ())}
+            entry["fine"] = sorted(passed - fine)
+            fine |= passed
+            for part in found:
+                entry.update(part)
+            entry.update(status=_status(entry, ending, explained), seconds=round(seconds, 2))
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            counts[entry["status"]] += 1
+            if options.control and entry["status"] not in ALIVE:
+                print("fails without a change:", entry)
+            if entry["status"] in ALIVE:
+                print(f"{counts.total()}: {entry['status']} {_line(entry)}", flush=True)
+    print(dict(counts))
+
+
+def _to_try(options, results):
+    """Tasks for mutants, what is known of them by name, and the tests that they may run."""
     covering, explained = Covering(options.out / "coverage.jsonl"), _explained()
-    tasks, entries, control = [], {}, set()
+    tasks, entries, every = [], {}, set()
     for file, number, edit in sample(options.seed, options.only)[: options.sample]:
         if options.among and not file.startswith(tuple(f"src/kinetree/{n}" for n in options.among)):
             continue
@@ -194,45 +225,47 @@ def run(options):
         left = max(0.0, options.seconds - sum(covering.seconds[test] for test in tests))
         work = try_mutant(file, number, tests, (times, left), explained[file, edit.scope])
         tasks.append((name, 30 + 3 * options.seconds, work))
-        control.update(tests)
-    print(f"seed {options.seed}: {len(tasks)} mutants to try, {len(results)} tried before, "
-          f"{len(control)} tests")  # fmt: skip
-    counts, doubtful = Counter(), {}
-    with (Path(os.devnull) if options.control else path).open("a", encoding="utf-8") as file:
-        for name, found, ending, seconds in _all(tasks, options):
-            entry = entries[name]
-            for part in found:
-                entry.update(part)
-            entry.update(status=_status(entry, ending, explained), seconds=round(seconds, 2))
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-            counts[entry["status"]] += 1
-            if options.control and entry["status"] not in ALIVE:
-                print("fails without a change:", entry)
-            if entry["status"] in ALIVE:
-                print(f"{counts.total()}: {entry['status']} {_line(entry)}", flush=True)
-            test = entry.get("failed", "")
-            if "[" in test and test not in covering.seconds and not options.control:
-                doubtful.setdefault(test, []).append(entry)
-        for entry in _not_killed(doubtful, options):
-            print(f"fails without a change: {entry['failed']}, so that {_line(entry)} survived")
-            file.write(json.dumps({**entry, "status": "survived"}) + "\n")
-            counts.update(killed=-1, survived=1)
-    print(dict(counts))
+        every.update(tests)
+    return tasks, entries, every
 
 
-def _not_killed(doubtful, options):
-    """Mutants that only a test failed on which fails without them, too.
-
-    Args:
-        doubtful: mutants by tests that were not recorded.
-        options: of the command.
-    """
+def check(options):
+    """Run tests that failed with mutants and passed with none; what fails here proves nothing."""
+    path = options.out / "coverage.jsonl"
+    results, recorded = _results(options), Covering(path).seconds
+    fine = _fine(results) | (set() if options.carried else {*recorded})
+    fine |= {test.split("::")[0] for test in fine}  # files that could be imported
+    doubtful = defaultdict(list)
+    for entry in results.values():
+        test = entry.get("failed", "")
+        if entry["status"] == "killed" and test.startswith("tests/") and test not in fine:
+            doubtful[test].append(entry)
     tasks = [(test, 120.0, try_mutant(entries[0]["path"], None, [test], ({}, 0.0), ()))
              for test, entries in doubtful.items()]  # fmt: skip
-    for test, found, ending, _ in run_all(tasks, options.jobs):
-        if ending != "done" or any("failed" in part for part in found):
-            yield from doubtful[test]
+    with (
+        path.open("a", encoding="utf-8") as coverage,
+        (options.out / "results.jsonl").open("a", encoding="utf-8") as file,
+    ):
+        for test, found, ending, _ in _all(tasks, options):
+            first, *_ = several = doubtful[test]
+            if ending == "done" and not any("failed" in part for part in found):
+                file.write(json.dumps({**first, "fine": [*first["fine"], test]}) + "\n")
+                continue
+            print(f"fails without a change: {test}, so that {len(several)} are to be tried again")
+            entry = {"test": test, "passed": False, "seconds": 0.0, "lines": {}}
+            coverage.write(json.dumps(entry) + "\n")
+            file.writelines(json.dumps({**e, "status": AGAIN}) + "\n" for e in several)
+
+
+def _results(options):
+    """What became of each mutant that was tried."""
+    found = {entry["id"]: entry for entry in _read(options.out / "results.jsonl")}
+    return {name: entry for name, entry in found.items() if entry["status"] != AGAIN}
+
+
+def _fine(results):
+    """Tests that passed with some mutant."""
+    return {test for entry in results.values() for test in entry.get("fine", ())}
 
 
 def _status(entry, ending, explained):
@@ -265,7 +298,7 @@ def _explained():
 
 def report(options):
     """Write what became of the mutants, by package, and the survivors."""
-    results = {entry["id"]: entry for entry in _read(options.out / "results.jsonl")}.values()
+    results = _results(options).values()
     names = ("killed", "timeout", *ALIVE, "equivalent")
     rows = defaultdict(Counter)
     for entry in results:
@@ -327,7 +360,7 @@ def _read(path):
 def main(arguments):
     """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__.splitlines()[0])
-    parser.add_argument("stage", nargs="?", choices=("cover", "run", "report"))
+    parser.add_argument("stage", nargs="?", choices=("cover", "run", "check", "report"))
     parser.add_argument("--sample", type=int, default=2000, help="mutants to draw")
     parser.add_argument("--seed", default="0", help='of the draw; "draw": one that is drawn now')
     parser.add_argument("--each", type=int, help="cases of each test to record; all by default")
@@ -353,12 +386,15 @@ def main(arguments):
     parser.add_argument(
         "--control", action="store_true", help="run without changes: no test may fail"
     )
+    parser.add_argument(
+        "--carried", action="store_true", help="tests were recorded on another machine"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of what is recorded")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     options.seed = _drawn(options.out) if options.seed == "draw" else options.seed
     warm_up()
-    for stage in (cover, run, report):
+    for stage in (cover, run, check, report):
         if options.stage in (None, stage.__name__):
             stage(options)
 

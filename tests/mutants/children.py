@@ -8,7 +8,8 @@ every robot, names a text and the digest of the files of the source; a *program*
 the generated code itself, and the key of *procedures* holds their bytecode. The files say nothing
 about a mutant, and a text that is found by its request is not executed. So children find what is
 named by files in their own memory only, and programs and procedures, whose keys say all, on disk,
-too; mutants write nothing. Procedures are compiled from their text, which Python looks up by the
+too, where they leave what they compile: the first of a machine would else all compile the same.
+Procedures are compiled from their text, which Python looks up by the
 name of the file: there it finds the text of the mutant.
 """
 
@@ -166,7 +167,7 @@ class ChosenTests:
 
     def __init__(self, tests, say):
         self.place, self.say = {test: k for k, test in enumerate(tests)}, say
-        self.passed, self.failed, self.count = 0, False, 0
+        self.passed, self.failed, self.count, self.fine = 0, False, 0, []
 
     def pytest_collection_modifyitems(self, items):
         """Only these tests, in this order."""
@@ -185,7 +186,10 @@ class ChosenTests:
     def pytest_runtest_logreport(self, report):
         """Say what failed, count what passed."""
         self._note(report)
-        self.passed += report.skipped or (report.when == "call" and report.passed)
+        called = report.when == "call" and report.passed
+        self.passed += report.skipped or called
+        if called:
+            self.fine.append(report.nodeid)
 
     def _note(self, report):
         if report.failed and not self.failed:
@@ -253,7 +257,7 @@ def try_mutant(path, number, tests, others, explained, stages=(6, 18)):
                 return
         sys.meta_path.insert(0, _Replaced(path, ast.unparse(tree)))
         try:
-            isolate_compiled_code(writes=False)
+            isolate_compiled_code()
         except Exception as error:  # kinetree cannot even be imported
             say({"failed": "import kinetree", "why": f"{type(error).__name__}: {error}"[:200]})
             return
@@ -264,6 +268,7 @@ def try_mutant(path, number, tests, others, explained, stages=(6, 18)):
             files = dict.fromkeys(test.split("::")[0] for test in names)
             if files:
                 pytest_in_child(["-x", *files], chosen)
+                say({"fine": chosen.fine})
             if chosen.failed:
                 return
             passed, count = passed + chosen.passed, count + chosen.count
@@ -297,8 +302,8 @@ class _Replaced(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoad
         return compile(self.text, self.path, "exec")
 
 
-def isolate_compiled_code(writes):
-    """What is named by files is found in memory only; other code on disk, too, if ``writes`` kept.
+def isolate_compiled_code():
+    """What is named by files is found in memory only; other code on disk, too.
 
     Nothing is optimised in the background, which would take the time of the tests.
     """
@@ -313,7 +318,7 @@ def isolate_compiled_code(writes):
 
     def put_(self, key, payload):
         memory[key] = payload
-        if writes and key.startswith(SAID_ALL):
+        if key.startswith(SAID_ALL):
             put(self, key, payload)
 
     cache.Store.get, cache.Store.put = get_, put_

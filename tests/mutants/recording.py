@@ -82,7 +82,7 @@ def record_file(path, share, limit):
     """
 
     def work(say):
-        isolate_compiled_code(writes=True)
+        isolate_compiled_code()
         notes = ProcedureLines()
         notes.record()
         pytest_in_child([path], LineRecorder(say, share, limit, notes))

@@ -136,7 +136,7 @@ found = edits((ROOT / path).read_text(encoding="utf-8"))[1]
 number = next(k for k, e in enumerate(found) if e.scope == "cast" and e.kind == "index")
 
 def keeps(say):
-    isolate_compiled_code(writes=True)
+    isolate_compiled_code()
     from kinetree.codegen.cache import Store
     for key in ("loops\\n1", "request\\n1", "hull 2\\n1", "procedures\\n1", "program 1"):
         Store(sys.argv[1], 10**6).put(key, b"x")
@@ -164,8 +164,12 @@ def test_procedures_are_recorded_and_compiled_from_the_text_of_the_mutant(tmp_pa
     assert line in entry["lines"]["src/kinetree/contact/collision/rays.py"]
     assert "src/kinetree/contact/collision/fields.py" not in entry["lines"]  # no field is there
     assert sorted(keys[1][0]) == ["procedures\n1", "program 1"]
-    assert original[1:] == [[{"passed": 1, "count": 1}], "done"]
-    assert mutant[1][-1]["failed"].startswith("tests/contact/test_rays.py")
+    (fine,) = original[1][0]["fine"]
+    assert fine.startswith("tests/contact/test_rays.py")
+    assert original[1][1:] == [{"passed": 1, "count": 1}]
+    assert original[2] == "done"
+    (failed,) = (part["failed"] for part in mutant[1] if "failed" in part)
+    assert failed.startswith("tests/contact/test_rays.py")
 
 
 def test_a_drawn_seed_is_kept(tmp_path):
