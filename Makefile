@@ -16,7 +16,7 @@ ONLY ?= all
 COLLECTED := out/covers.json
 # Three processes share the tests, since some wait for others: copies of one that has collected them
 # (tests/support/forks.py), where the system makes copies that can be trusted.
-SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=3,-n 2 --dist worksteal)
+SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=3 -p no:xdist,-n 2 --dist worksteal)
 
 .PHONY: help demo test check static unit chromium compiler pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
 

@@ -37,7 +37,7 @@ def narrow_in_c(narrow, folder, dtype="float32"):
     text = procedures_text([narrow], dtype)
     text = text.replace(f"#define LANES {LANES[dtype]}", "#define LANES 1")
     text = _HEAD.format(real=real) + text + _CALL.format(name=narrow.name)
-    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-w"]
+    flags = ["-std=gnu11", "-O0", "-ffp-contract=off", "-w"]
     call = c_library(folder / f"{narrow.name}_{dtype}.so", text, flags).found
     call.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_void_p]
 

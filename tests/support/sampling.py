@@ -204,7 +204,7 @@ _WALKS = {
         "test_the_rate_of_the_flow": 6,
     },
     "control/test_optimize.py": {
-        "test_bodies_that_turn_reach_far_poses_in_few_iterations": 2,
+        "test_bodies_that_turn_reach_far_poses_in_few_iterations": 4,
         "test_gradients_vanish_for_bodies_that_turn": 2,
     },
     "control/test_whole_body.py": {

@@ -1,6 +1,7 @@
 """``.ci/draw.py``: functions are drawn with the line that a reader sees."""
 
 import ast
+import shutil
 
 import pytest
 from support.ci_tools import of_ci
@@ -48,7 +49,9 @@ def test_methods_have_the_line_of_what_they_override(draw):
     }
 
 
-def test_a_seed_draws_the_same_functions_again(draw, capsys):
+def test_a_seed_draws_the_same_functions_again(draw, capsys, tmp_path, monkeypatch):
+    shutil.copytree(draw.ROOT / "src" / "kinetree" / "spatial", tmp_path / "src" / "spatial")
+    monkeypatch.setattr(draw, "ROOT", tmp_path)  # all of the source is read in seconds
     for _ in range(2):
         draw.main(["--seed", "7", "--count", "3"])
     first, second = capsys.readouterr().out.split("seed 7: ")[1:]
