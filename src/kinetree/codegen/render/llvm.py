@@ -9,7 +9,7 @@ Constants are read from a table: building them in registers takes up to five ins
 
 from kinetree.codegen.linking import Linked
 from kinetree.codegen.render.llvm_block import BlockWriter, places_of
-from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_body import LoopLines, Vector, declarations
 from kinetree.codegen.render.llvm_driver import table
 from kinetree.codegen.render.llvm_math import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_shared import shared_symbol
@@ -149,10 +149,10 @@ _ARGUMENTS = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
 
 def step(v, plan, calls, begin=()):
     """LLVM IR of ``@step``, which calls blocks and loops for one vector of samples."""
-    lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *begin, *first(plan, calls)]
-    writer = _StepWriter(v, lines)
-    writer.steps(plan.steps, "entry")
-    return "\n".join([*lines, "  ret void", "}"])
+    head = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *begin, *first(plan, calls)]
+    writer = _StepWriter(v, head)
+    writer.steps(plan.steps)
+    return "\n".join([*writer.lines, "  ret void", "}"])
 
 
 def first(plan, calls):
@@ -166,60 +166,33 @@ def first(plan, calls):
     return [f"  call void {symbol}({given})"]
 
 
-class _StepWriter:
-    """Writes calls and loops; loops are numbered for the sake of their labels."""
+class _StepWriter(LoopLines):
+    """Writes calls and loops."""
 
     def __init__(self, v, lines):
-        self.v, self.lines, self.count = v, lines, 0
+        self.v, self.lines = v, lines
 
-    def steps(self, steps, label):
-        """Write calls of blocks and loops from the block ``label`` on; returns the last label."""
+    def steps(self, steps):
+        """Write calls of blocks and loops."""
         for item in steps:
             if isinstance(item, LoopStep):
-                label = self._loop(item, label)
+                known = item.times is not None
+                more = (
+                    self.below(item.times) if known else self.below_number(self._slowest(item.slot))
+                )
+                self.loop(more, lambda *_, item=item: self.steps(item.steps))
             else:
-                self.lines.append(f"  call void @block_{item}({_ARGUMENTS})")
-        return label
+                self.emit(f"call void @block_{item}({_ARGUMENTS})")
 
-    def _loop(self, item, label):
-        """Write a loop over blocks; the label at which it ends."""
-        n, self.count = self.count, self.count + 1
-        if item.times is None:
-            self._slowest(n, item.slot)
-        self.lines += [
-            f"  br label %head{n}",
-            f"head{n}:",
-            f"  %run{n} = phi i64 [0, %{label}], [%next{n}, %again{n}]",
-        ]
-        self._compare(n, item.times)
-        self.lines += [f"  br i1 %more{n}, label %body{n}, label %end{n}", f"body{n}:"]
-        self.steps(item.steps, f"body{n}")
-        self.lines += [
-            f"  br label %again{n}",
-            f"again{n}:",
-            f"  %next{n} = add i64 %run{n}, 1",
-            f"  br label %head{n}",
-            f"end{n}:",
-        ]
-        return f"end{n}"
-
-    def _compare(self, n, times):
-        """Write the condition under which run number ``n`` of a loop continues."""
-        if times is not None:
-            self.lines.append(f"  %more{n} = icmp slt i64 %run{n}, {times}")
-            return
-        scalar = self.v.scalar
-        self.lines.append(f"  %done{n} = sitofp i64 %run{n} to {scalar}")
-        self.lines.append(f"  %more{n} = fcmp olt {scalar} %done{n}, %times{n}")
-
-    def _slowest(self, n, slot):
+    def _slowest(self, slot):
         """Write the largest loop count of all lanes; infinite ones count as zero."""
-        v, t = self.v, self.v.type
+        v, t, n = self.v, self.v.type, self.new()
         infinity, zero = v.constant(float("inf")), v.constant(0.0)
-        self.lines += [
-            f"  %slot{n} = getelementptr {t}, ptr %workspace, i64 {slot}",
-            f"  %counts{n} = load {t}, ptr %slot{n}",
-            f"  %finite{n} = fcmp olt {t} %counts{n}, {infinity}",
-            f"  %kept{n} = select {v.mask} %finite{n}, {t} %counts{n}, {t} {zero}",
-            f"  %times{n} = call {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({t} %kept{n})",
-        ]
+        self.emit(
+            f"%slot{n} = getelementptr {t}, ptr %workspace, i64 {slot}",
+            f"%counts{n} = load {t}, ptr %slot{n}",
+            f"%finite{n} = fcmp olt {t} %counts{n}, {infinity}",
+            f"%kept{n} = select {v.mask} %finite{n}, {t} %counts{n}, {t} {zero}",
+            f"%times{n} = call {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({t} %kept{n})",
+        )
+        return f"%times{n}"

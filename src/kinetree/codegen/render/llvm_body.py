@@ -88,6 +88,74 @@ def declarations(*vectors: Vector) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
+class Lines:
+    """Lines of a function in LLVM IR."""
+
+    v: Vector
+    lines: list
+
+    def emit(self, *lines):
+        """Append instructions."""
+        self.lines += [f"  {line}" for line in lines]
+
+
+class LoopLines(Lines):
+    """Loops of a function in LLVM IR; blocks are numbered for the sake of their labels."""
+
+    count, label = 0, "entry"
+
+    def new(self):
+        """New number for names of values and labels."""
+        self.count += 1
+        return self.count
+
+    def begin(self, label):
+        """Begin a block with a label."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def below(self, count):
+        """Condition of a loop's counter: that it is below an integer, or its register."""
+        return lambda k, _: f"icmp slt i64 {k}, {count}"
+
+    def below_number(self, times):
+        """Condition of a loop's counter: that it is below a floating-point number."""
+
+        def goes_on(k, _):
+            done = f"%done{self.new()}"
+            self.emit(f"{done} = sitofp i64 {k} to {self.v.scalar}")
+            return f"fcmp olt {self.v.scalar} {done}, {times}"
+
+        return goes_on
+
+    def loop(self, goes_on, body, chain=None):
+        """Write ``body`` as long as ``goes_on``, or until it has an answer that holds.
+
+        Both get a counter and, of a ``chain``, the present record. ``chain`` has the first one, and
+        writes the load of the next one. Returns the counter, which has the number of runs.
+        """
+        n, before = self.new(), self.label
+        k, row, last = f"%k{n}", f"%row{n}", f"again{n}"
+        self.emit(f"br label %head{n}")
+        self.begin(f"head{n}")
+        at = len(self.lines)
+        self.emit(f"{k} = phi i64 [0, %{before}], [%next{n}, %{last}]")
+        more = goes_on(k, row)
+        self.emit(f"%more{n} = {more}", f"br i1 %more{n}, label %body{n}, label %end{n}")
+        self.begin(f"body{n}")
+        answer = body(k, row)
+        end = f"br i1 {answer}, label %end{n}, " if answer else "br "
+        self.emit(f"{end}label %{last}")
+        self.begin(last)
+        if chain:
+            first, following = chain
+            phi = f"phi ptr [{first}, %{before}], [{following(row)}, %{last}]"
+            self.lines.insert(at, f"  {row} = {phi}")
+        self.emit(f"%next{n} = add i64 {k}, 1", f"br label %head{n}")
+        self.begin(f"end{n}")
+        return k
+
+
 class LlvmBody:
     """Collects instructions; every method returns the name of its result."""
 

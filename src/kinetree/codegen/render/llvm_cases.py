@@ -9,7 +9,7 @@ from kinetree.codegen.loops.lowered import INTEGER, RECORD, EntryPlace, LoweredW
 from kinetree.codegen.loops.lowering import angle_of, cases_of, lower_case
 from kinetree.codegen.render.llvm import Constants, SharedCalls
 from kinetree.codegen.render.llvm_block import BlockPlaces, BlockWriter
-from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_body import Lines, Vector, declarations
 from kinetree.codegen.render.llvm_math import angles_at_once
 from kinetree.codegen.watch import WatchedValues
 
@@ -17,16 +17,10 @@ GIVEN = "ptr %frame, ptr %workspace, ptr %robot, ptr %status"
 """What ``step`` and cases take; the latter take the records of the rows in scope besides."""
 
 
-class Registers(LoweredWriter):
+class Registers(LoweredWriter, Lines):
     """Values in registers, each computed where it is needed first."""
 
-    v: Vector
-    lines: list
     scope = ""
-
-    def emit(self, *lines):
-        """Append LLVM instructions."""
-        self.lines += [f"  {line}" for line in lines]
 
     def define(self, x, given):
         """The register of a value."""

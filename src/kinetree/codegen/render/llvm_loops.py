@@ -10,7 +10,7 @@ from kinetree.codegen.loops.addresses import header_word
 from kinetree.codegen.loops.lowered import RECORD
 from kinetree.codegen.loops.lowering import lower_regions
 from kinetree.codegen.render.llvm import SharedCalls, loop_entry, single_entry
-from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_body import LoopLines, Vector, declarations
 from kinetree.codegen.render.llvm_cases import GIVEN, Registers
 from kinetree.codegen.render.llvm_math import angles_at_once
 
@@ -29,18 +29,17 @@ def step(program, layout, dtype, lanes) -> str:
     return "\n\n".join([text, *rest])
 
 
-class _StepWriter(Registers):
+class _StepWriter(Registers, LoopLines):
     """Writes loops, and calls of cases."""
 
     def __init__(self, v, layout):
         super().__init__(robot="%robot")
-        self.v, self.layout, self.count = v, layout, 0
-        self.lines, self.label = ["entry:"], "entry"
+        self.v, self.layout, self.lines = v, layout, ["entry:"]
 
     @contextmanager
     def inside(self, **variables):
         """Block whose registers have another ending, since names may come again."""
-        outside, self.scope = self.scope, f".{self._new()}"
+        outside, self.scope = self.scope, f".{self.new()}"
         with super().inside(**variables):
             yield
         self.scope = outside
@@ -49,16 +48,6 @@ class _StepWriter(Registers):
         """Write the body of a loop."""
         with self.inside(**variables):
             self.regions(body)
-
-    def _new(self):
-        """New number for names of values and labels."""
-        self.count += 1
-        return self.count
-
-    def _begin(self, label):
-        """Begin an LLVM block with a label."""
-        self.lines.append(f"{label}:")
-        self.label = label
 
     def angles(self, calls):
         """Write the call that computes sines and cosines of all rows' joint angles."""
@@ -73,17 +62,17 @@ class _StepWriter(Registers):
             f"%has_angles = icmp sgt i64 {count}, 0",
             "br i1 %has_angles, label %angles_ahead, label %begin",
         )
-        self._begin("angles_ahead")
+        self.begin("angles_ahead")
         self.emit(
             f"%sines_at_once = getelementptr {self.v.type}, ptr %workspace, i64 {first}",
             f"call void {symbol}({given})",
             "br label %begin",
         )
-        self._begin("begin")
+        self.begin("begin")
 
     def case_call(self, call):
         """The call of the case for the kinds of the present rows; its answer, if it has one."""
-        index, table, n = self.value(call.index), self.value(call.code), self._new()
+        index, table, n = self.value(call.index), self.value(call.code), self.new()
         given = ", ".join([GIVEN, *(f"ptr {self.value(record)}" for record in call.records)])
         answer = f"%holds{n} = call i1" if call.decides else "call void"
         self.emit(
@@ -95,7 +84,7 @@ class _StepWriter(Registers):
 
     def row_loop(self, loop):
         """A loop over rows."""
-        first, count, n = self.value(loop.first), self.value(loop.count), self._new()
+        first, count, n = self.value(loop.first), self.value(loop.count), self.new()
 
         def body(k, _):
             index = k
@@ -105,7 +94,7 @@ class _StepWriter(Registers):
             self.emit(f"%at{n} = getelementptr [{loop.size} x i64], ptr {first}, i64 {index}")
             self._body(loop.body, **{loop.variable.name: f"%at{n}"})
 
-        self._loop(lambda k, _: f"icmp slt i64 {k}, {count}", body)
+        self.loop(self.below(count), body)
 
     def counted_loop(self, loop):
         """A loop with a number of runs, or until a condition holds."""
@@ -116,40 +105,13 @@ class _StepWriter(Registers):
                 self.regions(loop.body)
                 return until and self.case_call(until)
 
-        self._loop(self._loop_condition(loop.most), body)
-
-    def _loop(self, goes_on, body, chain=None):
-        """``body`` as long as ``goes_on``, or until it has an answer that holds; number of runs.
-
-        Both get a counter and, of a ``chain``, the present record.
-        """
-        n, before = self._new(), self.label
-        k, row, last = f"%k{n}", f"%row{n}", f"again{n}"
-        first = chain and self.value(chain.first)
-        self.emit(f"br label %head{n}")
-        self._begin(f"head{n}")
-        at = len(self.lines)
-        self.emit(f"{k} = phi i64 [0, %{before}], [%next{n}, %{last}]")
-        more = goes_on(k, row)
-        self.emit(f"%more{n} = {more}", f"br i1 %more{n}, label %body{n}, label %end{n}")
-        self._begin(f"body{n}")
-        answer = body(k, row)
-        end = f"br i1 {answer}, label %end{n}, " if answer else "br "
-        self.emit(f"{end}label %{last}")
-        self._begin(last)
-        if chain:
-            with self.inside(**{chain.variable.name: row}):
-                up = self.value(chain.next)
-            self.lines.insert(at, f"  {row} = phi ptr [{first}, %{before}], [{up}, %{last}]")
-        self.emit(f"%next{n} = add i64 {k}, 1", f"br label %head{n}")
-        self._begin(f"end{n}")
-        return k
+        self.loop(self._loop_condition(loop.most), body)
 
     def _loop_condition(self, most):
         """The condition under which a loop goes on, of its counter."""
         if isinstance(most, int):
-            return lambda k, _: f"icmp slt i64 {k}, {most}"
-        n, scalar, infinity = self._new(), self.v.scalar, self.v.number(float("inf"))
+            return self.below(most)
+        n, scalar, infinity = self.new(), self.v.scalar, self.v.number(float("inf"))
         self.emit(  # how often is decided by a value, so that there is one lane
             f"%times_at{n} = getelementptr ptr, ptr %frame, i64 {most.argument}",
             f"%times_of{n} = load ptr, ptr %times_at{n}",
@@ -160,33 +122,32 @@ class _StepWriter(Registers):
             f"%one{n} = zext i1 %bad{n} to i64",
             f"%before{n} = atomicrmw add ptr %status, i64 %one{n} monotonic",
         )
-
-        def goes_on(k, _):
-            self.emit(f"%done{n} = sitofp i64 {k} to {scalar}")
-            return f"fcmp olt {scalar} %done{n}, %times{n}"
-
-        return goes_on
+        return self.below_number(f"%times{n}")
 
     def choice(self, choice):
         """Regions that run if a condition holds."""
-        holds, n = self.case_call(choice.condition), self._new()
+        holds, n = self.case_call(choice.condition), self.new()
         self.emit(f"br i1 {holds}, label %then{n}, label %rest{n}")
-        self._begin(f"then{n}")
+        self.begin(f"then{n}")
         self._body(choice.body)
         self.emit(f"br label %rest{n}")
-        self._begin(f"rest{n}")
+        self.begin(f"rest{n}")
 
     def chain_loop(self, loop):
         """A loop over a row and those that follow; backwards by a list of the records."""
-        name = loop.variable.name
+        name, first = loop.variable.name, self.value(loop.first)
+
+        def following(row):
+            with self.inside(**{name: row}):
+                return self.value(loop.next)
 
         def upwards(body):
-            return self._loop(lambda _, row: f"icmp ne ptr {row}, null", body, chain=loop)
+            return self.loop(lambda _, row: f"icmp ne ptr {row}, null", body, (first, following))
 
         if not loop.backwards:
             upwards(lambda _, row: self._body(loop.body, **{name: row}))
             return
-        count, n = upwards(lambda *_: None), self._new()
+        count, n = upwards(lambda *_: None), self.new()
         self.emit(
             f"%stack{n} = call ptr @llvm.stacksave.p0()", f"%way{n} = alloca ptr, i64 {count}"
         )
@@ -207,13 +168,13 @@ class _StepWriter(Registers):
             self._body(loop.body, **{name: f"%at{n}"})
 
         upwards(note)
-        self._loop(lambda k, _: f"icmp slt i64 {k}, {count}", visit)
+        self.loop(self.below(count), visit)
         self.emit(f"call void @llvm.stackrestore.p0(ptr %stack{n})")
 
     def zero_numbers(self, region):
         """Zeros in places of rows."""
         for row, at in region.places:
-            n, t = self._new(), self.v.type
+            n, t = self.new(), self.v.type
             self.emit(
                 f"%zero{n} = getelementptr {t}, ptr {self.value(row)}, i64 {at}",
                 f"store {t} zeroinitializer, ptr %zero{n}, align {self.v.size}",
@@ -221,7 +182,7 @@ class _StepWriter(Registers):
 
     def zero_array(self, region):
         """Zeros in a result of every lane."""
-        n, size = self._new(), self.value(region.size)
+        n, size = self.new(), self.value(region.size)
         self.emit(f"%bytes{n} = mul i64 {size}, {self.v.size}")
         for lane in range(self.v.lanes):
             slot, out = region.place.argument * self.v.lanes + lane, f"%out{n}_{lane}"
@@ -233,7 +194,7 @@ class _StepWriter(Registers):
 
     def empty_list(self, region):
         """No more rows in a list."""
-        n, cell = self._new(), self.value(region.cell)
+        n, cell = self.new(), self.value(region.cell)
         self.emit(f"%cell{n} = getelementptr i8, ptr %workspace, i64 {cell}")
         self.emit(f"store i64 0, ptr %cell{n}, align 8")
 
