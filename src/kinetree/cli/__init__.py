@@ -7,7 +7,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command, or say what is missing to run it."""
+    """Run the command line, or print which packages are missing for it."""
     try:
         import rich  # noqa: F401  # commands import it when they print
 

@@ -34,7 +34,7 @@ app = typer.Typer(
 
 
 def _add(name, command, *lines):
-    """Register a command with examples in its help."""
+    """Register a command with its examples."""
     app.command(name, epilog=examples(*lines))(command)
 
 
@@ -110,7 +110,7 @@ app.add_typer(generate.cache_app, name="cache")
 
 
 def _print_version(wanted: bool):
-    """Print the version and leave, if it is wanted."""
+    """Print the version and exit, if ``wanted``."""
     if wanted:
         typer.echo(f"kinetree {kinetree.__version__}")
         raise typer.Exit

@@ -21,7 +21,7 @@ _UNDERSTOOD = {
 
 
 def functions() -> dict:
-    """The functions of a model that can be evaluated, by name.
+    """Functions of a model that can be evaluated, by name.
 
     They need nothing that would be too much to write, such as a force on every body. What else they
     take is optional, and given as JSON.
@@ -36,13 +36,13 @@ def functions() -> dict:
 
 
 def _required_names(function):
-    """Names of the parameters without a default."""
+    """Names of a function's required parameters."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.default is inspect.Parameter.empty]
 
 
 def find_function(name):
-    """A function by its name, or the names that are close to it."""
+    """Public function by its name; an error suggests similar names."""
     known = functions()
     if name in known:
         return known[name]
@@ -52,20 +52,20 @@ def find_function(name):
 
 
 def summary(function) -> str:
-    """The first sentence of its documentation."""
+    """First sentence of a function's docstring."""
     text = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
     return re.sub(r",? *\(\.\.\.[^)]*\)", "", text.replace("``", ""))
 
 
 def spelling(function) -> dict[str, str]:
-    """Names of the command line for the parameters of a function, the model aside."""
+    """Option names for the parameters of a function, without the model."""
     names = list(inspect.signature(function).parameters)[1:]
     special = {"name": "of", "frame": "in"}
     return {name: special.get(name, name) for name in names}
 
 
 def bind(function, model, given) -> dict:
-    """The arguments of a function, from what was given and what is usual."""
+    """Arguments of a function, from given texts and defaults."""
     name, words = function.__name__, spelling(function)
     parameter_of = {word: parameter for parameter, word in words.items()}
     arguments = {}
@@ -84,7 +84,7 @@ def bind(function, model, given) -> dict:
 
 
 def _value(model, parameter, given):
-    """Value of a parameter of a function, from text."""
+    """Value of a function's parameter, from text."""
     if parameter == "q":
         return configuration(model, given)
     if parameter in ("qd", "qdd", "tau"):
@@ -95,7 +95,7 @@ def _value(model, parameter, given):
 
 
 def settings(pairs) -> dict:
-    """Arguments from ``NAME=JSON``; what is not JSON is text."""
+    """Arguments as a dict from ``NAME=JSON`` texts; other text stays text."""
     found = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
@@ -109,7 +109,7 @@ def settings(pairs) -> dict:
 
 
 def standard_input(mark) -> dict:
-    """Arguments from a JSON object on standard input."""
+    """Arguments as a dict from a JSON object on standard input."""
     if mark != "-":
         misuse(f"unexpected argument {mark!r}; '-' reads JSON from stdin")
     try:
@@ -128,7 +128,7 @@ _WORDS = "1,2,3 or JSON such as [1, 2, 3], neutral, random, random:SEED or the n
 
 
 def numbers(text, what):
-    """Numbers from ``1,2,3``, ``1 2 3`` or JSON; anything that is not text is left as it is."""
+    """Numbers from text such as ``1,2,3``, ``1 2 3`` or JSON; non-texts unchanged."""
     if not isinstance(text, str):
         return text
     try:
@@ -142,7 +142,7 @@ def numbers(text, what):
 
 
 def configuration(model, text):
-    """Position variables (..., nq)."""
+    """Configuration (..., nq) from text: numbers, a posture's name, or ``random``."""
     if text is None or text == "neutral":
         return model.neutral()
     if isinstance(text, str):
@@ -154,7 +154,7 @@ def configuration(model, text):
 
 
 def vector(model, name, text):
-    """Velocity variables, accelerations or joint forces (..., nv); zero by default."""
+    """Joint vector (..., nv) from text; zero by default."""
     if text is None or text in ("zero", "neutral"):
         return np.zeros(model.nv)
     if isinstance(text, str):
@@ -167,7 +167,7 @@ def vector(model, name, text):
 
 
 def _array(model, values, what, slices):
-    """Array of positions or velocities from numbers or from a table by joint."""
+    """Array of positions or velocities from numbers or a dict by joint."""
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def _seed(text):
 
 
 def _posture(model, text):
-    """The posture of that name; for an unknown word, an error with a suggestion."""
+    """Posture with a name; an error suggests similar names."""
     postures = {posture.name: posture for posture in model.postures}
     if text in postures:
         return postures[text]

@@ -81,7 +81,7 @@ def bench(
 
 
 def _against(peer, path, floating, folders, batches, as_json):
-    """Times of a model beside those of another library, as tables or JSON."""
+    """Print times of a model beside those of another library, as tables or JSON."""
     from kinetree.benchmark import compare
     from kinetree.interop.pinocchio.leaves import pinocchio
 
@@ -118,7 +118,7 @@ def _against(peer, path, floating, folders, batches, as_json):
 
 
 def _table(title, batches, last=None):
-    """Table of times, a row for each function and a column for each batch size."""
+    """Table of times: a row per function and a column per batch size."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -170,7 +170,7 @@ def _states(model, count):
 
 
 def _median(call, arguments, seconds):
-    """Median time of a call, each measurement long enough for the clock."""
+    """Median time of a call [s], each measurement long enough for the clock."""
     call(arguments)
     repetitions = max(1, int(2e-4 / _seconds(lambda: call(arguments))))
     found, end = [], time.perf_counter() + seconds

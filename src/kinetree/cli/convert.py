@@ -66,7 +66,7 @@ def check(
 
 
 def _print(robot, findings, counts, most):
-    """One block for each kind of finding: where and what, then why and how once."""
+    """Print findings, one block per kind: places, reason and remedy."""
     from rich.table import Table
     from rich.text import Text
 
@@ -99,13 +99,13 @@ def _print(robot, findings, counts, most):
 
 
 def _place(place):
-    """File and line; of a long path the end."""
+    """File and line of a finding; long paths are shortened."""
     file = place.file if len(place.file) <= _LONG else os.path.basename(place.file)
     return str(replace(place, file=file))
 
 
 def _alike(group):
-    """Findings that say the same of parts of the same sort, together."""
+    """Groups of findings with equal text about similar parts."""
     from kinetree.loaders.report import kind_of
 
     groups = {}
@@ -118,7 +118,7 @@ def _alike(group):
 
 
 def _kinds(findings):
-    """Findings of one kind together, in the order of the first."""
+    """Groups of findings of one kind, in order of first appearance."""
     groups = {}
     for finding in findings:
         groups.setdefault((finding.severity, finding.code), []).append(finding)
@@ -126,7 +126,7 @@ def _kinds(findings):
 
 
 def _verdict(robot, counts):
-    """Summary of a converted robot: numbers of errors, warnings and notes."""
+    """Summary line: numbers of errors, warnings and notes."""
     from rich.text import Text
 
     from kinetree.cli.info import count_of
@@ -174,7 +174,7 @@ def convert(
 
 
 def write(model, path, *, force, strict=False):
-    """Save a model, replace a file only with ``force``, and print the path."""
+    """Save a model, overwriting only with ``force``; prints the path."""
     from kinetree.errors import ModelWarning
     from kinetree.writers import save
 
@@ -201,7 +201,7 @@ samples_app = typer.Typer(epilog=cli.examples("kinetree samples", _WRITE))
 
 
 def _sample_names(incomplete: str):
-    """Samples that begin with a text, with descriptions, for completion."""
+    """Sample names that begin with a text, with descriptions, for shell completion."""
     import kinetree as kt
     from kinetree.cli.options import describe
 

@@ -62,7 +62,7 @@ def demo(
 
 
 def draw_flower(arm, seconds, progress=None):
-    """The Panda draws a flower in the air: its motion, and how far it was off over time [m]."""
+    """Motion of the Panda arm that draws a flower, and its position error over time [m]."""
     import kinetree as kt
 
     def curve(t):
@@ -89,7 +89,7 @@ FLOWER = {"trace": "grasp", "direction": (1.0, -0.7, 0.4), "zoom": 1.25}
 
 
 def _written_tour(motion, folder):
-    """A page in one file: the motion in three dimensions and, with Matplotlib, plots beside it."""
+    """Write one HTML page of a motion: 3D view and, with Matplotlib, plots."""
     from kinetree import viewer
 
     if missing() is not None:
@@ -133,7 +133,7 @@ class _Steps:
 
 
 def _three_questions(kt, arm, q, say):
-    """Print joint forces at rest, the acceleration under them, and the place of the tool."""
+    """Print joint forces at rest, the acceleration under them, and the tool's position."""
     tau, at_rest = kt.gravity_force(arm, q), np.zeros(arm.nv)
     qdd = kt.forward_dynamics(arm, q, at_rest, tau)
     with np.printoptions(precision=3, suppress=True):
@@ -143,7 +143,7 @@ def _three_questions(kt, arm, q, say):
 
 
 def _four_algorithms(kt, model, q, say):
-    """Newton–Euler, composite bodies, articulated bodies and maximal coordinates."""
+    """Print forward dynamics by four algorithms, which agree."""
     rng = np.random.default_rng(0)
     qd, qdd = rng.standard_normal((2, model.nv))
     tau = kt.inverse_dynamics(model, q, qd, qdd)
@@ -155,7 +155,7 @@ def _four_algorithms(kt, model, q, say):
 
 
 def _batches(kt, model, q, say):
-    """Time the compiled functions on many samples."""
+    """Print times of the compiled functions on many samples."""
     rng = np.random.default_rng(1)
     many = q + 0.3 * rng.standard_normal((_SAMPLES, model.nq))
     qd, qdd = rng.standard_normal((2, model.nv))

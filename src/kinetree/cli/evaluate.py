@@ -23,7 +23,7 @@ from kinetree.spelling import printable
 
 
 def _complete_function(incomplete: str):
-    """Functions that begin with a text, with descriptions, for completion."""
+    """Function names that begin with a text, with descriptions, for shell completion."""
     return [(n, summary(f)) for n, f in functions().items() if n.startswith(incomplete)]
 
 
@@ -92,7 +92,7 @@ class GivenTexts:
     argument: Setting = None
 
     def texts(self) -> dict:
-        """Texts that were given, by the names of options."""
+        """Given argument texts by option name."""
         texts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "argument"}
         texts["in"] = texts.pop("coordinates")
         return {name: x for name, x in texts.items() if x is not None} | settings(
@@ -141,7 +141,7 @@ def evaluate(
 
 
 def plain(value):
-    """Arrays as lists of numbers."""
+    """Value with arrays as nested lists of numbers."""
     return value.tolist() if isinstance(value, (np.ndarray, np.number)) else value
 
 
@@ -167,7 +167,7 @@ _SPATIAL = ("wx", "wy", "wz", "x", "y", "z")
 
 
 def show(console, model, function, arguments, result):
-    """Print a result as a table whose rows and columns say what they are.
+    """Print a result as a table with labelled rows and columns.
 
     ``arguments`` are as the user gave them; None is the default.
     """
@@ -200,7 +200,7 @@ def show(console, model, function, arguments, result):
 
 
 def _labels(model, shape, function, arguments):
-    """Names for the entries along each axis of a result; samples of a batch have numbers."""
+    """Labels of the entries along each axis of a result."""
     from kinetree.quantities import FUNCTIONS
 
     axes = FUNCTIONS[function].definition.shape
@@ -214,7 +214,7 @@ def _labels(model, shape, function, arguments):
 
 
 def _names(model, axis, function, arguments):
-    """Names for the entries along an axis, as the catalogue describes it."""
+    """Labels of the entries along one axis, by the catalogue of quantities."""
     from kinetree.algorithms.closed.independent import coordinate_labels, named_variables
     from kinetree.algorithms.task_space import ROWS, task_rows
     from kinetree.identification.base import parameter_names, velocity_names
@@ -234,7 +234,7 @@ def _names(model, axis, function, arguments):
 
 
 def _short(name, value):
-    """The given value, or the default."""
+    """Text of a given value, or of the default."""
     if value is None:
         return "neutral" if name == "q" else "0"
     return str(value)

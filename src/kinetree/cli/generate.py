@@ -16,7 +16,7 @@ _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
 
 
 def _complete(incomplete: str):
-    """Names of functions that begin with what was typed."""
+    """Function names that begin with a text, for shell completion."""
     return [name for name in functions() if name.startswith(incomplete)]
 
 
@@ -67,7 +67,7 @@ def generate(
 
 
 def _request(text):
-    """A function with its options, as ``export_c`` takes it."""
+    """Function name with options from text, as ``export_c`` takes it."""
     name, *rest = text.strip().split(":")
     words = [word for word in spelling(find_function(name)).items() if word[1] in ("of", "in")]
     if not words and rest:
@@ -82,7 +82,7 @@ def _request(text):
 
 
 def _listings(kt, model, requests, out):
-    """Write listings of functions into files, or print the only one."""
+    """Write NumPy listings of functions into files, or print a single one."""
     texts = {}
     for request in cli.progress(requests, "tracing"):
         name, options = request if isinstance(request, tuple) else (request, {})
@@ -104,7 +104,7 @@ cache_app = typer.Typer(
 
 
 def _store():
-    """Cache of compiled code on disk."""
+    """Disk cache of compiled code."""
     from kinetree.codegen.cache import open_store
 
     return open_store()

@@ -43,7 +43,7 @@ def info(
 
 
 def _notices(robot, notices):
-    """Notices of what changes motion in full; of the rest the number."""
+    """Print notices that change motion in full, and the number of the others."""
     from kinetree.loaders.report import in_lines
 
     motion = [replace(n, file=basename(n.file)) for n in notices if n.effect == "motion"]
@@ -59,7 +59,7 @@ def _notices(robot, notices):
 
 
 def _fixed_base(found):
-    """Text about a root link that the file leaves on the ground, or nothing."""
+    """Text about a root link that is fixed to the ground, or empty."""
     model = found.model
     moves = any(isinstance(model.joint[i], Free) for i in model.children[0])
     if moves or model.base_name == "world" or not found.path.endswith((".urdf", ".sdf")):
@@ -68,14 +68,14 @@ def _fixed_base(found):
 
 
 def draw(console, model, base=""):
-    """Print the tree of a model, what else it consists of, and a text about its base."""
+    """Print the tree of a model, its other parts, and a text about its base."""
     console.print(_title(model))
     cli.print_wide(console, _tree(model))
     console.print(_rest(model, base))
 
 
 def _title(model):
-    """First line about a model: numbers of its parts, sizes of the state, mass."""
+    """Title line about a model: numbers of parts, state sizes, mass."""
     from rich.text import Text
 
     words = [
@@ -92,7 +92,7 @@ def _title(model):
 
 
 def _tree(model):
-    """A table whose first column is the drawing of the tree."""
+    """Table of bodies whose first column draws the tree."""
     from rich.table import Table
     from rich.text import Text
 
@@ -112,7 +112,7 @@ def _tree(model):
 
 
 def _branches(model):
-    """Bodies in drawing order, with the lines before their names; deep trees do not recurse."""
+    """Bodies in drawing order, with the tree lines before their names."""
     waiting = [(child, "", child == model.children[0][-1]) for child in reversed(model.children[0])]
     while waiting:
         i, before, is_last = waiting.pop()
@@ -123,7 +123,7 @@ def _branches(model):
 
 
 def _rest(model, base):
-    """Parts other than bodies, one line for each kind."""
+    """Lines about parts other than bodies, one per kind."""
     gravity = ", ".join(f"{g:g}" for g in model.gravity) if model.gravity.dtype != object else ""
     rows = [("base", base)] if base else []
     rows += [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
@@ -162,7 +162,7 @@ def _rest(model, base):
 
 
 def _motion(model):
-    """Mobility of a mechanism with loops and couplings."""
+    """Line about the mobility of a mechanism with loops or couplings."""
     if not model.loops:
         return []
     found = mobility_of(model)
@@ -183,12 +183,12 @@ def _motion(model):
 
 
 def count_of(number, one, many=None) -> str:
-    """``1 body``, ``2 bodies``."""
+    """Count with its noun: ``1 body``, ``2 bodies``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def kind_of(joint) -> str:
-    """The kind of a joint and its axis, such as ``revolute -z``."""
+    """Kind and axis of a joint as text, such as ``revolute -z``."""
     if isinstance(joint, Reversed):
         return f"reversed {kind_of(joint.joint)}"
     kind, axis = joint.spelling, getattr(joint, "axis", None)
@@ -196,7 +196,7 @@ def kind_of(joint) -> str:
 
 
 def _axis(axis):
-    """Name of the axis that a direction is along, or nearly along."""
+    """Name of the coordinate axis nearest to a direction, if close; else its numbers."""
     k = max(range(3), key=lambda k: abs(axis[k]))
     rest = max(abs(axis[j]) for j in range(3) if j != k)
     if rest < 1e-3:  # exactly along an axis, or as nearly as a file of few digits says it
@@ -205,7 +205,7 @@ def _axis(axis):
 
 
 def range_of(body) -> str:
-    """The limits of the position of a joint with one variable."""
+    """Position limits of a one-variable joint as text."""
     limits = body.limits
     if limits is None or body.joint.nq != 1 or not (limits.lower or limits.upper):
         return ""
@@ -217,30 +217,30 @@ def range_of(body) -> str:
 
 
 def mass_of(body) -> str:
-    """The mass of a body, as a number or a formula."""
+    """Mass of a body as text, a number or formula."""
     m = body.inertia.mass
     return f"{float(m):.4g}" if isinstance(m, (int, float, np.number)) else str(m)
 
 
 def total_mass(model):
-    """The mass of all moving bodies, or None where it is a formula."""
+    """Mass of all moving bodies [kg]; None if it is a formula."""
     mass = model.total_mass
     return float(mass) if isinstance(mass, (int, float, np.number)) else None
 
 
 def actuator_text(actuator) -> str:
-    """The name of an actuator, and its kind where it is not a plain motor."""
+    """Name of an actuator, with its kind unless it is a plain motor."""
     return actuator.name + (f" ({actuator.kind})" if actuator.kind != "motor" else "")
 
 
 def loop_text(model, loop) -> str:
-    """The two ends of a loop joint."""
+    """Ends of a loop joint as text."""
     p, s = (model.body_names[k] for k in (loop.predecessor, loop.successor))
     return f"{loop.name}: {kind_of(loop.joint)} from {p} to {s}"
 
 
 def coupling_text(model, coupling) -> str:
-    """A coupling as the equation it is."""
+    """Coupling as the text of an equation."""
     names = ("", *model.joint_names)
     source, terms = leader_text(model, coupling), []
     if coupling.function is not None:
@@ -256,13 +256,13 @@ def coupling_text(model, coupling) -> str:
 
 
 def some(names, most) -> str:
-    """The first names, and how many more there are."""
+    """First names as text, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown + (f", and {len(names) - most} more" if len(names) > most else "")
 
 
 def facts(model) -> dict:
-    """A model as plain data, for ``info --json``."""
+    """Facts about a model as plain data, for ``info --json``."""
     body, followers = model.body_names, follower_texts(model)
     return {
         "name": model.name,
@@ -325,7 +325,7 @@ def facts(model) -> dict:
 
 
 def mobility_of(model):
-    """The ``Mobility`` of a model where it is assembled; None if it cannot be, or has formulas."""
+    """Mobility of an assembled model; None if it cannot be computed."""
     from kinetree.errors import AssemblyError
     from kinetree.loops.kinematics.mobility import mobility
 
@@ -338,7 +338,7 @@ def mobility_of(model):
 
 
 def _mobility(model):
-    """Degrees of freedom of a model, or None where they cannot be counted."""
+    """Degrees of freedom of a model; None if they cannot be computed."""
     if not model.loops:
         return model.nv
     found = mobility_of(model)
@@ -346,7 +346,7 @@ def _mobility(model):
 
 
 def _body(model, i, followers):
-    """Facts about a body and its joint, for JSON."""
+    """Facts about a body and its joint as plain data."""
     body = model.bodies[i - 1]
     found = {
         "name": body.name,
@@ -365,5 +365,5 @@ def _body(model, i, followers):
 
 
 def _plain(x):
-    """Number or text for JSON."""
+    """Number or text that JSON can hold."""
     return float(x) if isinstance(x, (int, float, np.number)) else str(x)

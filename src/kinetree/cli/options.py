@@ -22,17 +22,17 @@ from kinetree.spelling import close_names, did_you_mean, printable
 
 
 def flag(*names, help, **settings):
-    """An option without a value."""
+    """Command-line option without a value."""
     return typer.Option(*names, help=help, metavar="", **settings)
 
 
 def option(*names, help, value, **settings):
-    """An option with a value, which ``--help`` calls ``value``."""
+    """Command-line option with a value, called ``value`` in ``--help``."""
     return typer.Option(*names, help=help, metavar=value, show_default=False, **settings)
 
 
 def examples(*lines):
-    """The end of a ``--help``: commands to copy."""
+    """Epilogue of ``--help`` with example commands."""
     return "\n".join(["Examples:", *(f"$ {line}" for line in lines)])
 
 
@@ -51,7 +51,7 @@ SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"
 
 
 def complete(incomplete: str):
-    """Names of samples and of robot files, for the shell."""
+    """Sample and robot file names that begin with a text, for shell completion."""
     import kinetree as kt
 
     for name in kt.samples.names():
@@ -105,14 +105,14 @@ class RobotOption(NamedTuple):
 
 
 def is_file(name) -> bool:
-    """Whether a robot is one of a file, by its path or as ``robots:NAME``."""
+    """Whether a robot name means a file: a path or ``robots:NAME``."""
     from kinetree.loaders.robots import PREFIX
 
     return os.path.exists(name) or name.startswith(PREFIX)
 
 
 def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> RobotOption:
-    """The robot that the user means, or a message that lists the choices."""
+    """Robot model by name or path; exits with a list of choices if there is none."""
     import kinetree as kt
     from kinetree.loaders import read
 
@@ -132,7 +132,7 @@ def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=Fals
 
 
 def missing(name, samples, *, files=True):
-    """The message for a name that is neither file nor sample, with close names."""
+    """Error message for a name that is neither file nor sample, with suggestions."""
     if not files:
         hint = did_you_mean(name, samples, f"there are {', '.join(samples)}", most=2, cutoff=0.5)
         return f"there is no sample {name!r}; {hint}"
@@ -162,7 +162,7 @@ def missing(name, samples, *, files=True):
 
 
 def describe(name) -> str:
-    """A sample in one line: the beginning of its docstring."""
+    """First line of a sample's docstring."""
     import inspect
 
     import kinetree as kt
@@ -179,7 +179,7 @@ WIDTH = 100
 
 
 def labels_and_texts(rows):
-    """A grid of texts with a dim label before each, below an empty line."""
+    """Grid of texts with dim labels, below an empty line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -192,17 +192,17 @@ def labels_and_texts(rows):
 
 
 def out():
-    """A console on standard output."""
+    """Console on standard output."""
     return _console(sys.stdout)
 
 
 def err():
-    """A console on standard error."""
+    """Console on standard error."""
     return _console(sys.stderr)
 
 
 def _console(stream):
-    """Console of rich for a stream that keeps control characters of texts out."""
+    """Rich console of a stream that escapes control characters."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -222,7 +222,7 @@ def _console(stream):
 
 
 def print_wide(console, table):
-    """A table as wide as it needs to be, except on a terminal."""
+    """Print a table at its natural width, except on a terminal."""
     if console.is_terminal:
         console.print(table)
         return
@@ -232,12 +232,12 @@ def print_wide(console, table):
 
 
 def print_json(value):
-    """JSON on standard output, with numbers side by side."""
+    """Print JSON with rows of numbers on one line."""
     sys.stdout.write(_json(value) + "\n")
 
 
 def _json(value, indent=""):
-    """Objects and lists of objects over several lines, rows of numbers on one."""
+    """JSON text: objects over several lines, rows of numbers on one."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
         items = [f"{inner}{_json(str(k))}: {_json(v, inner)}" for k, v in value.items()]
@@ -249,12 +249,12 @@ def _json(value, indent=""):
 
 
 def _escape(c):
-    """A character inside a string of JSON, as an escape where it has no picture."""
+    """JSON escape of a control character."""
     return c if c.isprintable() else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f"
 
 
 def _finite(value):
-    """Null in place of infinities, which JSON does not have."""
+    """Value with infinities replaced by null, as JSON has none."""
     if isinstance(value, (list, tuple)):
         return [_finite(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -263,7 +263,7 @@ def _finite(value):
 
 
 def progress(steps, what):
-    """The steps, with a bar on standard error while they last; none without a terminal."""
+    """Iterator over steps with a progress bar on standard error, on terminals."""
     from rich.progress import track
 
     return track(steps, what, console=err(), transient=True, disable=not sys.stderr.isatty())
@@ -271,7 +271,7 @@ def progress(steps, what):
 
 @contextmanager
 def bar(what, total):
-    """A function that shows how far something is, with a bar like that of ``progress``."""
+    """Context of a progress bar; yields a function that shows progress."""
     from rich.progress import Progress
 
     shown = Progress(console=err(), transient=True, disable=not sys.stderr.isatty())
@@ -285,7 +285,7 @@ def bar(what, total):
 
 
 def fail(message, *, code=1) -> NoReturn:
-    """Say what went wrong and leave."""
+    """Print an error message and exit."""
     from rich.text import Text
 
     err().print(Text("error: ", "bold red") + Text(str(message)), soft_wrap=True)
@@ -293,7 +293,7 @@ def fail(message, *, code=1) -> NoReturn:
 
 
 def misuse(message) -> NoReturn:
-    """Say how the command was used wrongly and leave."""
+    """Print a message about wrong usage and exit."""
     fail(message, code=2)
 
 
@@ -306,12 +306,12 @@ class Commands(typer.core.TyperGroup):
     )  # fmt: skip
 
     def list_commands(self, ctx):
-        """The commands in the order in which a newcomer needs them."""
+        """Names of the commands in the order in which newcomers need them."""
         known = [name for name in self.order if name in self.commands]
         return known + sorted(set(self.commands) - set(known))
 
     def invoke(self, ctx):
-        """Run a command; what kinetree rejects is explained, not traced back."""
+        """Run a command; errors of kinetree are printed without traceback."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
@@ -324,14 +324,14 @@ class Commands(typer.core.TyperGroup):
 
 
 def _fail_with(ctx, error, message):
-    """Leave with a message, or raise the error where ``--debug`` is given."""
+    """Exit with a message, or raise the error with ``--debug``."""
     if ctx.params.get("debug"):
         raise error
     fail(message)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
-    """Print a warning in one coloured line, in the form that ``warnings.showwarning`` has."""
+    """Print a warning as one coloured line; replaces ``warnings.showwarning``."""
     from rich.text import Text
 
     err().print(Text("warning: ", "yellow") + Text(str(message)), soft_wrap=True)

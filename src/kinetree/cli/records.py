@@ -30,18 +30,18 @@ class Reading:
     folder: FolderOption = None
 
     def robot(self, name: str, *, keep_fixed: bool = False) -> RobotOption:
-        """The robot of a file or sample, or a message that lists the choices."""
+        """Robot model of a file or sample; exits with a list of choices if there is none."""
         options = {"floating": self.floating, "srdf": self.srdf, "folders": self.folders}
         return open_robot(name, **options, keep_fixed=keep_fixed)
 
     @property
     def folders(self) -> list[Path]:
-        """Where else to look for meshes."""
+        """Additional folders for meshes."""
         return self.folder or []
 
 
 def with_records(command: Callable) -> Callable:
-    """A command whose parameters that are dataclasses are given field by field."""
+    """Command whose dataclass parameters become options, field by field."""
     hints = get_type_hints(command, include_extras=True)
     records: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
@@ -67,7 +67,7 @@ def with_records(command: Callable) -> Callable:
 
 
 def _parameters_of(record) -> list[inspect.Parameter]:
-    """Options of a command, one for each field of a record."""
+    """Command-line parameters for the fields of a dataclass."""
     hints = get_type_hints(record, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [

@@ -10,7 +10,7 @@ from kinetree.cli.options import Json
 
 
 def _complete_name(incomplete: str):
-    """Robots that begin with a text, for completion."""
+    """Robot names that begin with a text, for shell completion."""
     import kinetree as kt
 
     return [name for name in kt.robots.names() if name.startswith(incomplete)]
@@ -37,7 +37,7 @@ def robots(
 
 
 def _print(found):
-    """Names under their packages, and packages that could bring more."""
+    """Print robot names by package, and packages that could be installed."""
     from kinetree.loaders.robots.catalogs import CATALOGS
 
     by_package: dict = {}

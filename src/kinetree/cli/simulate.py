@@ -15,14 +15,14 @@ from kinetree.spelling import did_you_mean, printable
 
 
 def _complete_integrator(incomplete: str):
-    """Integrators that begin with a text, for completion."""
+    """Integrator names that begin with a text, for shell completion."""
     from kinetree.simulation import INTEGRATORS
 
     return [name for name in ("auto", *INTEGRATORS) if name.startswith(incomplete)]
 
 
 def _complete_controller(incomplete: str):
-    """Controllers that begin with a text, for completion."""
+    """Controller names that begin with a text, for shell completion."""
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
@@ -97,12 +97,12 @@ class SimulationCourse:
     rtol: RelativeTolerance = None
 
     def steps(self) -> dict:
-        """Options of ``kt.simulate`` about steps."""
+        """Step options of ``kt.simulate``."""
         names = ("duration", "dt", "rtol", "integrator")
         return {name: getattr(self, name) for name in names}
 
     def steps_between_stored(self) -> int:
-        """Every how many steps one is kept, for about 1000 in all."""
+        """Number of steps between stored ones, for about 1000 in all."""
         duration, dt = self.duration, self.dt
         return max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
 
@@ -116,7 +116,7 @@ class Controlled:
     controls: Controls = None
 
     def options(self, model, start) -> dict:
-        """Controller and controls of a simulation, of which there may be one or neither."""
+        """Controller or controls of a simulation, as options."""
         if self.goal is not None and self.controlled_by != "pd":
             cli.misuse("--goal is for --controller pd")
         target = start if self.goal is None else configuration(model, self.goal)
@@ -135,7 +135,7 @@ class Output:
     picture: PlotFile = None
 
     def require_writable(self) -> None:
-        """Reject before anything is computed what could not be kept afterwards."""
+        """Exit before the simulation if an output file could not be written."""
         from kinetree.simulation.results.storage import WRITTEN
 
         for path, suffixes in ((self.file, WRITTEN), (self.picture, PICTURES)):
@@ -145,7 +145,7 @@ class Output:
             cli.fail(reason)
 
     def write(self, motion) -> list:
-        """Write the files that are wanted; their paths."""
+        """Write the requested files of a motion; their paths."""
         written = [motion.save(self.file)] if self.file else []
         return written + ([draw(motion, self.picture)] if self.picture else [])
 
@@ -191,7 +191,7 @@ def simulate(
 
 
 def _errors(robot, reading, model):
-    """Errors that the doctor finds: the motion is computed well, but no such robot can exist.
+    """Errors of the robot that ``doctor`` finds: no such robot can exist.
 
     A file is examined as it is, for a link with impossible inertia may be part of another.
     """
@@ -206,7 +206,7 @@ def _errors(robot, reading, model):
 
 
 def _print_motion(robot, motion, written, as_json, errors):
-    """Print where a motion ends, for people or programs, and which files it is in."""
+    """Print where a motion ends and which files it is in, as text or JSON."""
     if as_json:
         errors = [finding.to_dict() for finding in errors]
         cli.print_json(_facts(robot, motion, written) | {"robot_errors": errors})
@@ -217,7 +217,7 @@ def _print_motion(robot, motion, written, as_json, errors):
 
 
 def _facts(robot, motion, written):
-    """All there is to say, as plain data."""
+    """Facts about a motion as plain data."""
     from kinetree.simulation.results.archives import plain
 
     report = asdict(motion.report)
@@ -236,7 +236,7 @@ def _facts(robot, motion, written):
 
 
 def _show(motion, robot, errors):
-    """Print a summary: steps, first and last state, errors."""
+    """Print a summary of a motion: steps, first and last state, errors."""
     from rich.table import Table
     from rich.text import Text
 
@@ -261,7 +261,7 @@ def _show(motion, robot, errors):
 
 
 def _verdict(report, robot, errors):
-    """Whether to trust a motion: how it was computed, and the robot itself."""
+    """Verdict on a motion's accuracy and the robot, as text."""
     if not errors:
         return "can be trusted" if report.trusted else "look at the warnings"
     first, more = errors[0], f" and {len(errors) - 1} more" if len(errors) > 1 else ""
@@ -271,12 +271,12 @@ def _verdict(report, robot, errors):
 
 
 def _clean(x):
-    """A number without the rounding errors of zero."""
+    """Number with rounding errors around zero removed."""
     return 0.0 if abs(x) < 1e-12 else x
 
 
 def _report(motion, verdict):
-    """Rows of a table about the accuracy of a motion."""
+    """Table rows about the accuracy of a motion."""
     report = motion.report
     rows = [("energy error", f"{report.energy_error:.1e} of the energy exchanged")]
     if report.momentum_error is not None:
@@ -308,7 +308,7 @@ BANDWIDTH = 10.0
 
 
 def as_controls(model, text):
-    """Controls of the actuators from a posture's name or numbers, or None."""
+    """Actuator controls from a posture's name or numbers, or None."""
     if text is None or text in [p.name for p in model.postures]:
         return text
     found, names = np.atleast_1d(numbers(text, "controls")), [a.name for a in model.actuators]
@@ -319,7 +319,7 @@ def as_controls(model, text):
 
 
 def controller(model, name, goal):
-    """A function ``(t, q, qd)`` to joint forces, or None.
+    """Controller function ``(t, q, qd)`` to joint forces by name, or None.
 
     Args:
         model: the mechanism.
@@ -346,7 +346,7 @@ def controller(model, name, goal):
 
 
 def _asked_motors(model):
-    """Joints of a tree whose forces are computed: those with motors, and those that float."""
+    """Names of joints with motors, and floating ones; None with loops."""
     from kinetree.control.motors import pushed_variables
     from kinetree.joints import Free
 
@@ -361,7 +361,7 @@ def _asked_motors(model):
 
 
 def _driven_velocities(model):
-    """One for each velocity that a motor can act on: not those of joints that float freely."""
+    """Mask (nv,) of the velocities that motors drive; 0 for floating joints."""
     from kinetree.joints import Free
 
     driven = np.ones(model.nv)
@@ -378,7 +378,7 @@ _DEEP = 1e-6  # how far a robot may start in the ground, which then pushes it ou
 
 
 def put_on_ground(model, height, start):
-    """The model with a ground at a height [m], and rigid contact between the two.
+    """Model with a ground plane at a height [m], in rigid contact.
 
     ``start`` is the configuration in which nothing may be in the ground yet.
     """

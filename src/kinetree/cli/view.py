@@ -15,7 +15,7 @@ from kinetree.files import replacing
 
 
 def _complete_layers(incomplete: str):
-    """Layers that begin with a text, for completion."""
+    """Layer names that begin with a text, for shell completion."""
     from kinetree.viewer import LAYERS
 
     return [name for name in LAYERS if name.startswith(incomplete)]
@@ -70,7 +70,7 @@ class DrawingOptions:
 
     @property
     def layers(self) -> list[str]:
-        """Names of the layers to be shown besides the usual ones."""
+        """Names of additional layers to be drawn."""
         return [name for entry in self.show or () for name in entry.split(",") if name]
 
 
@@ -129,7 +129,7 @@ def view(
 
 
 def _write(what, path, q, speed, options):
-    """Draw a robot into a picture, film or page, by the suffix of the path."""
+    """Draw a robot to a picture, film or page, by the suffix of ``path``."""
     from kinetree import viewer
     from kinetree.viewer.painting import FILMS, PICTURES
 
@@ -178,27 +178,27 @@ def plot(
 
 
 def _require_motion(path):
-    """Reject a motion that is not there."""
+    """Exit if a motion file does not exist."""
     if not path.exists():
         remedy = f"kinetree simulate ROBOT --out {path} makes one"
         cli.misuse(f"there is no file {str(path)!r}; {remedy}")
 
 
 def require_suffix(path, suffixes):
-    """Reject a file that is not of these kinds."""
+    """Exit unless a file has one of the suffixes."""
     if path.suffix.lower() not in suffixes:
         cli.misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
 
 
 def require_place(path, suffixes):
-    """Reject a file that is not of these kinds, or that no folder is there for."""
+    """Exit unless a file has one of the suffixes and its folder exists."""
     require_suffix(path, suffixes)
     if not path.absolute().parent.is_dir():
         cli.misuse(f"there is no folder {str(path.parent)!r} to write {path.name} to")
 
 
 def draw(motion, path, joints=None):
-    """Draw a motion into a file; its path."""
+    """Draw a motion into a picture file; its path."""
     pyplot = _pyplot()
     figure = motion.plot(joints=joints)
     with replacing(path) as part:
@@ -208,14 +208,14 @@ def draw(motion, path, joints=None):
 
 
 def missing() -> str | None:
-    """The reason why pictures cannot be drawn, or None."""
+    """Reason why pictures cannot be drawn, or None."""
     if importlib.util.find_spec("matplotlib") is None:
         return 'no pictures without Matplotlib: pip install "kinetree[plot]"'
     return None
 
 
 def _pyplot():
-    """Matplotlib without a screen."""
+    """Module ``matplotlib.pyplot`` without a display."""
     import matplotlib
 
     matplotlib.use("Agg")

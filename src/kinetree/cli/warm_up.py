@@ -42,7 +42,7 @@ def warm_up(as_json: Json = False):
 
 
 def jobs():
-    """Functions without arguments that need code for every robot."""
+    """Functions without arguments that compile code for every robot."""
     import kinetree as kt
 
     yield _drop_things
@@ -64,7 +64,7 @@ def jobs():
 
 
 def _with_common_joints(model):
-    """A model and bodies on the joints that files of robots have most often and samples have not.
+    """Model extended by bodies on the joint types most common in robot files.
 
     Each kind of joint is a piece of code of every function, and one that is new a part of a second.
     """
@@ -82,7 +82,7 @@ def _with_common_joints(model):
 
 
 def _call(name, model):
-    """One sample and a batch of a public function, if it needs nothing but a state and a frame."""
+    """Call a public function on one sample and a batch, if state and frame suffice."""
     from kinetree.errors import KinetreeError
     from kinetree.model.array_arguments import ARRAYS, argument_shape
     from kinetree.quantities import FUNCTIONS
@@ -106,7 +106,7 @@ def _call(name, model):
 
 
 def _differentiate(function, model):
-    """Compile derivatives of a function that users ask for most often."""
+    """Compile the most used derivatives of a function."""
     import kinetree as kt
 
     q, v = model.neutral(), np.zeros(model.nv)
@@ -120,7 +120,7 @@ def _differentiate(function, model):
 
 
 def _move(model):
-    """Compile what a simulation and a rollout need."""
+    """Compile the code of simulations and rollouts."""
     import kinetree as kt
 
     q = model.neutral()
@@ -129,7 +129,7 @@ def _move(model):
 
 
 def _plan(model):
-    """Compile what a first optimal control problem needs."""
+    """Compile the code of optimal control."""
     import kinetree as kt
 
     q, cost = model.neutral(), kt.control.QuadraticCost(effort=1.0, velocity=1.0)
@@ -139,7 +139,7 @@ def _plan(model):
 
 
 def _stand(model, feet):
-    """Compile what a first whole-body controller needs."""
+    """Compile the code of whole-body control."""
     import kinetree as kt
 
     q, trunk = model.posture("home").q, model.body_names[1]
@@ -157,7 +157,7 @@ def _stand(model, feet):
 
 
 def _look_at(model):
-    """Render a model alone and in a batch, so that the code is kept."""
+    """Render a model alone and in a batch, which compiles the code."""
     import kinetree as kt
 
     camera = kt.camera((2, -2, 1), (0, 0, 0.5), size=(64, 48))
@@ -166,7 +166,7 @@ def _look_at(model):
 
 
 def _drop_things():
-    """Contact of a robot with the ground."""
+    """Simulate a robot's contact with the ground, which compiles the code."""
     import kinetree as kt
 
     world = kt.World()

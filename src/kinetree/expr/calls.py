@@ -31,7 +31,7 @@ _TIER: ContextVar[str | None] = ContextVar("tier_of_calls", default=None)
 
 @contextmanager
 def calls(tier: str | None) -> Iterator[None]:
-    """Trace with calls to code of a tier, or without calls."""
+    """Context of tracing with calls to code of a tier, or without calls."""
     token = _TIER.set(tier)
     try:
         yield
@@ -40,12 +40,12 @@ def calls(tier: str | None) -> Iterator[None]:
 
 
 def calls_to() -> str | None:
-    """The tier of the kernels that what is traced now may call; None where it may call none."""
+    """Tier of the kernels that traced code may call; None if it may not call."""
     return _TIER.get()
 
 
 def call(graph, kernel, arrays) -> tuple[Any, ...]:
-    """Results of a call on arrays of traced numbers, of the shapes of the kernel's inputs."""
+    """Traced call of a kernel on arrays of symbols; its results."""
     arguments = [graph.number(x) for a in arrays for x in np.ravel(a)]
     node, results, k = call_node(graph, kernel, arguments), [], 0
     for output in kernel.outputs:
@@ -58,12 +58,12 @@ def call(graph, kernel, arrays) -> tuple[Any, ...]:
 
 
 def call_node(graph, kernel, arguments):
-    """Number of the node of a call."""
+    """Node of a call of a kernel."""
     return graph.node("call", graph.node("callee", kernel), *arguments)
 
 
 def result_node(graph, node, kernel, k):
-    """Number of the node of a call's k-th result: a constant where it is one."""
+    """Node of a call's k-th result number: a constant where it is one."""
     known = kernel.constants.get(k)
     if known is not None:
         return graph.constant(known)
@@ -71,12 +71,12 @@ def result_node(graph, node, kernel, k):
 
 
 def callee_of(graph, node):
-    """The kernel that the ``call`` with number ``node`` calls."""
+    """Kernel that a ``call`` node calls."""
     return graph.nodes[graph.nodes[node][1]][1]
 
 
 def place_of(graph, result):
-    """Place of a ``result`` node among the numbers that a call returns."""
+    """Index of a ``result`` node among the numbers that a call returns."""
     return int(graph.nodes[graph.nodes[result][2]][1])
 
 
@@ -89,7 +89,7 @@ def callees(graph, roots) -> list:
 
 
 def call_values(kernel, values) -> list:
-    """The numbers that a call returns, each an array over samples, for values of its arguments."""
+    """Numbers that a called kernel returns for argument values, each over samples."""
     values = np.broadcast_arrays(*values) if values else []
     batch, arrays, at = np.shape(values[0]) if values else (), [], 0
     for argument in kernel.inputs:
@@ -110,7 +110,7 @@ def call_values(kernel, values) -> list:
 
 
 def _inputs(kernel, arguments):
-    """The arguments of each input."""
+    """Arguments of a call grouped by the kernel's inputs."""
     at = 0
     for argument in kernel.inputs:
         yield arguments[at : at + argument.size]
@@ -118,7 +118,7 @@ def _inputs(kernel, arguments):
 
 
 def _derive(kernel, what, wrt):
-    """Kernel of rates or gradients of a called one; an error if there is none."""
+    """Kernel of rates or gradients of a called kernel; an error if there is none."""
     found = getattr(kernel, what)(wrt)
     if found is None:  # of code by loops
         raise TraceError(f"there is no code for every robot for the {what} of {kernel.name}")
@@ -132,7 +132,7 @@ class Rates:
         self.graph, self._calls = graph, {}
 
     def of(self, result, copy, rates):
-        """Rates of a ``result`` by direction.
+        """Rates of a call's result node, by direction.
 
         Args:
             result: its node.
@@ -148,7 +148,7 @@ class Rates:
         return {d: result_node(graph, i, kernel, k) for d, i in by_direction.items()}
 
     def _rates(self, node, copy, rates):
-        """The kernel of the rates, and the node of its call by direction."""
+        """Kernel of a call's rates, and the node of its call for each direction."""
         graph, none = self.graph, {}
         kernel, zero = callee_of(graph, node), graph.constant(0.0)
         arguments = graph.nodes[node][2:]
@@ -167,7 +167,7 @@ class Rates:
 
 
 def adjoints(graph, node, weights, moved):
-    """Contributions of a call to the adjoints of its arguments: ``(argument, root, node)``.
+    """Adjoint contributions of a call's arguments, ``(argument, root, node)``, in reverse mode.
 
     Args:
         graph: the graph.

@@ -52,7 +52,7 @@ class _Counts:
 
     @property
     def total(self) -> int:
-        """Multiplications, additions, divisions and square roots."""
+        """Sum of multiplications, additions, divisions and square roots."""
         return self.multiplications + self.additions + self.divisions + self.square_roots
 
     def __str__(self):
@@ -80,7 +80,7 @@ class OperationCount(_Counts):
 
 
 def count_operations(graph, roots):
-    """The operations that ``roots`` need, each once."""
+    """Numbers of operations of each kind that ``roots`` need, each node once."""
     kinds = Counter(graph.nodes[i][0] for i in graph.reachable(roots))
     return OperationCount(
         multiplications=kinds["*"],
@@ -95,19 +95,19 @@ def count_operations(graph, roots):
 
 
 def cost(graph, roots):
-    """Operations that ``roots`` need, weighted by the time they take; an addition is 1."""
+    """Cost of the nodes that ``roots`` need, in units of an addition."""
     nodes, order = graph.nodes, graph.reachable(roots)
     return cost_of_calls(graph, roots) + sum(WEIGHTS.get(nodes[i][0], 1) for i in order)
 
 
 def cost_of_calls(graph, roots):
-    """The part of it in other kernels, which are called."""
+    """Cost of the called kernels that ``roots`` need."""
     calls = [i for i in graph.reachable(roots) if graph.nodes[i][0] == "call"]
     return sum(callee_of(graph, i).cost for i in calls)
 
 
 def depth(graph, roots):
-    """Length of the longest chain of operations, each needing the one before."""
+    """Length of the longest chain of dependent operations."""
     nodes, level = graph.nodes, {}
     for i in graph.reachable(roots):
         op, *operands = nodes[i]
@@ -134,7 +134,7 @@ class Tally(_Counts):
     _done: dict = field(default_factory=dict, repr=False, compare=False)
 
     def result_of(self, kind: str, *operation: Any) -> Any:
-        """Serial number of the result of an operation, which counts if it is a new one."""
+        """Serial number of an operation's result; counts the operation if it is new."""
         if operation not in self._done:
             setattr(self, kind, getattr(self, kind) + 1)
             self._done[operation] = next(_serial)
@@ -206,40 +206,40 @@ class Counted:
         return half * half * (self if n % 2 else 1)
 
     def sqrt(self) -> Any:
-        """Square root."""
+        """Square root of a counted number."""
         return _result("square_roots", sqrt(self.value), 1, "sqrt", *_name(self))
 
     def sin(self) -> Any:
-        """Sine."""
+        """Sine of a counted number."""
         x, s = _name(self)
         return _result("trigonometric", sin(self.value), s, "sin", x)
 
     def cos(self) -> Any:
-        """Cosine."""
+        """Cosine of a counted number."""
         x, _ = _name(self)
         return _result("trigonometric", cos(self.value), 1, "cos", x)
 
     def exp(self) -> Any:
-        """Exponential."""
+        """Exponential of a counted number."""
         return _result("exponentials", exp(self.value), 1, "exp", *_name(self))
 
     def log(self) -> Any:
-        """Natural logarithm."""
+        """Natural logarithm of a counted number."""
         return _result("exponentials", log(self.value), 1, "log", *_name(self))
 
     def tanh(self) -> Any:
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent of a counted number."""
         x, s = _name(self)
         return _result("exponentials", tanh(self.value), s, "tanh", x)
 
     @staticmethod
     def atan2(y: Any, x: Any) -> Any:
-        """Angle of the point (x, y)."""
+        """Angle of the point (x, y), of counted numbers."""
         value = atan2(_value(y), _value(x))
         return _result("trigonometric", value, 1, "atan2", _name(y), _name(x))
 
     def check_pivot(self, scale: Any, message: Any) -> Any:
-        """``self``, or an error if it is not safely positive."""
+        """The number, or an error if it is not safely positive."""
         if not self.value > 64 * float_info.epsilon * _value(scale):
             raise SingularError(message())
         return self
@@ -267,7 +267,7 @@ _NUMBERS = (Counted, Real)
 
 
 def _is_constant(x, *values):
-    """Whether a number is one of these, and not a variable."""
+    """Whether a number is a plain constant equal to one of the values."""
     return not isinstance(x, Counted) and x in values
 
 
@@ -277,27 +277,27 @@ def _value(x):
 
 
 def _name(x):
-    """Key of a number up to its sign, in a form that sorts, and the sign."""
+    """Sortable key of a number up to its sign, and the sign."""
     if isinstance(x, Counted):
         return (0, x.serial), x.sign
     return (1, abs(x)), 1 if x >= 0 else -1
 
 
 def _result(kind, value, sign, *operation):
-    """Counted result of an operation."""
+    """Counted number that results from an operation."""
     tally = _tally.get()
     return Counted(value, tally.result_of(kind, *operation) if tally else None, sign)
 
 
 def _quotient(a, b):
-    """Counted quotient."""
+    """Quotient of counted numbers."""
     (x, s), (y, t) = _name(a), _name(b)
     return _result("divisions", _value(a) / _value(b), s * t, "/", x, y)
 
 
 @contextmanager
 def counting() -> "Iterator[Tally]":
-    """Count operations on ``Counted`` numbers inside the block; inner blocks count separately."""
+    """Context that counts operations on ``Counted`` numbers; nested ones count separately."""
     tally = Tally()
     token = _tally.set(tally)
     try:
@@ -307,7 +307,7 @@ def counting() -> "Iterator[Tally]":
 
 
 def variables(x: Any) -> Any:
-    """``x`` with every floating-point number replaced by a ``Counted`` one.
+    """Nested structure with every float replaced by a ``Counted`` number.
 
     Goes into arrays, lists, tuples and the spatial types. Integers are structure and stay. A
     symmetric matrix stays symmetric: opposite entries are one variable.
@@ -328,7 +328,7 @@ def variables(x: Any) -> Any:
 
 
 def _variable_array(x):
-    """Array of counted variables; a symmetric matrix has equal ones."""
+    """Array of counted numbers; symmetric matrices get equal entries."""
     new = np.empty(x.shape, dtype=object)
     for index in np.ndindex(x.shape):
         new[index] = Counted(float(x[index]))
@@ -339,7 +339,7 @@ def _variable_array(x):
 
 
 def count(function: Callable, *args: Any) -> Tally:
-    """Operations that ``function(*args)`` takes for general floating-point numbers in ``args``.
+    """Operations that ``function(*args)`` takes, by kind, for general floats in ``args``.
 
     The numbers inside a ``Model`` count as known beforehand.
     """
@@ -350,7 +350,7 @@ def count(function: Callable, *args: Any) -> Tally:
 
 
 def fit_growth(sizes: ArrayLike, costs: ArrayLike) -> float:
-    """The exponent ``p`` for which ``costs`` grow as ``sizes**p``, by least squares of logarithms.
+    """Exponent ``p`` with which ``costs`` grow as ``sizes**p``, by a logarithmic fit.
 
     Lower-order terms bend the curve: choose sizes large enough to make them negligible.
     """

@@ -20,7 +20,7 @@ _CLEAR = 3.0  # ratio of estimated costs beyond which only the better way is tri
 
 
 def jacobian(graph, y, directions, mode=None):
-    """Rates of an array along each of several directions, which become its last axis.
+    """Derivatives of a traced array along several directions, as the last axis.
 
     Args:
         graph: the graph of the expressions.
@@ -39,7 +39,7 @@ def jacobian(graph, y, directions, mode=None):
 
 
 def derivatives(graph, roots, seeds, mode=None):
-    """For every root a dict from direction number to the node of its rate; zeros are left out."""
+    """Derivatives of each root as a dict from direction number to node; zeros left out."""
     zero = graph.constant(0.0)
     seeds = [{i: rate for i, rate in seed.items() if rate != zero} for seed in seeds]
     if mode is not None:
@@ -51,7 +51,7 @@ def derivatives(graph, roots, seeds, mode=None):
 
 
 def estimates(graph, roots, seeds):
-    """Operations that each mode will take, roughly, counted on sets of directions and roots."""
+    """Estimated operations of forward and of reverse mode."""
     order = graph.reachable(roots)
     if any(graph.nodes[i][0] == "repeat" for i in order):
         return {"forward": 1.0, "reverse": np.inf}  # backwards through a loop needs its history
@@ -81,7 +81,7 @@ def estimates(graph, roots, seeds):
 
 
 def reverse(graph, roots, seeds):
-    """For every root a dict from direction number to the node of its rate; not through loops."""
+    """Derivatives of each root by reverse mode, as a dict from direction number to node."""
     zero, rates, result = graph.constant(0.0), by_node(seeds), []
     for adjoints in _adjoints(graph, roots, set(rates)):
         row = {}
@@ -93,7 +93,7 @@ def reverse(graph, roots, seeds):
 
 
 def _adjoints(graph, roots, independent):
-    """For every root a dict from independent node to its adjoint: the derivative of the root."""
+    """Adjoints of independent nodes for each root, as a dict by node."""
     nodes, zero = graph.nodes, graph.constant(0.0)
     order = graph.reachable(roots)
     moved = _dependent_nodes(graph, order, independent)
@@ -133,18 +133,18 @@ def _adjoints(graph, roots, independent):
 
 
 def _multiples(graph, factor, row):
-    """Products of a factor with the adjoints of a row, built one by one."""
+    """Products of a factor with the adjoints of a row, made when needed."""
     return ((k, simplify.mul(graph, factor, adjoint)) for k, adjoint in row.items())
 
 
 def _choose(graph, condition, row, zero):
-    """Adjoints of both values of a selection, zero for the one that is not chosen."""
+    """Adjoints of both operands of a selection, zero for the one not chosen."""
     yield ((k, simplify.select(graph, condition, adjoint, zero)) for k, adjoint in row.items())
     yield ((k, simplify.select(graph, condition, zero, adjoint)) for k, adjoint in row.items())
 
 
 def _dependent_nodes(graph, order, independent):
-    """The nodes that depend on the independent ones."""
+    """Nodes that depend on the independent ones, as a set."""
     moved = set()
     for i in order:
         op, *operands = graph.nodes[i]
@@ -154,7 +154,7 @@ def _dependent_nodes(graph, order, independent):
 
 
 def root_sets(graph, order, roots, moved):
-    """For every node the set of roots that it moves, as the bits of a number."""
+    """For every node the set of roots that depend on it, as bits of an integer."""
     sets = {}
     for k, r in enumerate(roots):
         sets[r] = sets.get(r, 0) | 1 << k

@@ -26,7 +26,7 @@ class Condition(NotANumber):
         self.i = i
 
     def _combine(self, op, other):
-        """Condition of two by ``and`` or ``or``."""
+        """Condition that combines two by ``and`` or ``or``."""
         g = self.graph
         if isinstance(other, Condition):
             if other.graph is not g:
@@ -50,14 +50,14 @@ class Condition(NotANumber):
         return as_condition(self.graph, simplify.negate(self.graph, self.i))
 
     def select(self, a, b):
-        """``a`` where this condition holds, else ``b``."""
+        """Traced number ``a`` where the condition holds, else ``b``."""
         g = self.graph
         if isinstance(a, _TRUTHS) or isinstance(b, _TRUTHS):
             return (self & as_truth(a)) | (~self & as_truth(b))
         return g.handle(simplify.select(g, self.i, g.number(a), g.number(b)))
 
     def require(self):
-        """Record that this condition must hold when the code runs."""
+        """Record a run-time check that the condition holds."""
         self.graph.checks.append((self.i, None))
 
     def __repr__(self):
@@ -68,12 +68,12 @@ _TRUTHS = (Condition, bool, np.bool_)
 
 
 def as_truth(x):
-    """A condition as it is; of numbers, which stand for conditions that are known, whether 1."""
+    """Condition unchanged; for numbers, whether they are 1 (true)."""
     return x if isinstance(x, Condition) else bool(x)
 
 
 def as_condition(g, i):
-    """A Condition, or True or False when the outcome is known."""
+    """Condition of a node, or True or False if its outcome is known."""
     handle = g.handle(i)
     return handle if isinstance(handle, Condition) else bool(handle)
 
@@ -90,7 +90,7 @@ class Elementary:
         return self._unary("floor")
 
     def stop_gradient(self: Any):
-        """The number as a constant: derivatives do not go through it."""
+        """The number as a constant, through which no derivative passes."""
         return self._unary("held")
 
     def __pow__(self: Any, n):
@@ -110,36 +110,36 @@ class Elementary:
         return result
 
     def _unary(self: Any, op):
-        """Number from an operation with one operand."""
+        """Traced number from an operation with one operand."""
         g = self.graph
         return g.handle(simplify.unary(g, op, self.i))
 
     def sin(self: Any):
-        """Sine."""
+        """Sine of a traced number."""
         return self._unary("sin")
 
     def cos(self: Any):
-        """Cosine."""
+        """Cosine of a traced number."""
         return self._unary("cos")
 
     def tan(self: Any):
-        """Tangent."""
+        """Tangent of a traced number."""
         return self.sin() / self.cos()
 
     def sqrt(self: Any):
-        """Square root."""
+        """Square root of a traced number."""
         return self._unary("sqrt")
 
     def exp(self: Any):
-        """Exponential."""
+        """Exponential of a traced number."""
         return self._unary("exp")
 
     def log(self: Any):
-        """Natural logarithm."""
+        """Natural logarithm of a traced number."""
         return self._unary("log")
 
     def tanh(self: Any):
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent of a traced number."""
         return self._unary("tanh")
 
     def arctan2(self: Any, x):
@@ -165,7 +165,7 @@ class Elementary:
         return ((1 - self) * (1 + self)).sqrt().arctan2(self)
 
     def hypot(self: Any, other):
-        """``sqrt(self² + other²)``."""
+        """Length of the hypotenuse, ``sqrt(self² + other²)``."""
         return (self * self + other * other).sqrt()
 
     def conjugate(self: Any):
@@ -174,10 +174,10 @@ class Elementary:
 
     @property
     def real(self: Any):
-        """The number itself."""
+        """Real part: the number itself."""
         return self
 
     @property
     def imag(self: Any):
-        """Zero."""
+        """Imaginary part: zero."""
         return 0.0

@@ -16,7 +16,7 @@ _RULES |= {"atan2": simplify.atan2}
 
 
 def substitute(source, roots, values, target=None):
-    """Nodes of ``target`` that compute what ``roots`` compute in ``source``.
+    """Copy the computation of ``roots`` into ``target``, with values for some nodes; new nodes.
 
     Args:
         source: a graph.
@@ -38,7 +38,7 @@ def substitute(source, roots, values, target=None):
 
 
 def copy_node(graph, op, operands):
-    """Number of the node ``(op, *operands)`` after simplification."""
+    """Node ``(op, *operands)`` after simplification."""
     if op in _RULES:
         return _RULES[op](graph, *operands)
     if op in ("sqrt", "sin", "cos", "abs", "exp", "log", "tanh", "floor", "held"):
@@ -53,7 +53,7 @@ def copy_node(graph, op, operands):
 
 
 def fresh_carries(source, order, target):
-    """New carries for a copy of every loop among the nodes ``order``, by old carry.
+    """New carries for copies of all loops among the nodes ``order``, by old carry.
 
     Two loops with one number cannot stand in one program. Outer loops keep lower numbers.
     """
@@ -67,7 +67,7 @@ def fresh_carries(source, order, target):
 
 
 def _nodes_needed(graph, roots, values):
-    """Nodes that ``roots`` depend on other than through ``values``, in evaluation order."""
+    """Nodes that ``roots`` depend on except through ``values``, in evaluation order."""
     nodes, seen, stack = graph.nodes, set(), [r for r in roots if r not in values]
     while stack:
         i = stack.pop()
@@ -85,25 +85,25 @@ FLAT = frozenset(("const", "input", "callee", "repeat", "floor", "held", *CONDIT
 
 
 def _quotient(g, i, a, b):
-    """Partial derivatives of a quotient."""
+    """Partial derivatives of a quotient ``a / b``."""
     inverse = simplify.div(g, g.constant(1.0), b)
     return inverse, simplify.neg(g, simplify.mul(g, i, inverse))
 
 
 def _angle(g, i, y, x):
-    """Partial derivatives of ``atan2`` with respect to ``y`` and ``x``."""
+    """Partial derivatives of ``atan2(y, x)``."""
     square = simplify.add(g, simplify.mul(g, x, x), simplify.mul(g, y, y))
     inverse = simplify.div(g, g.constant(1.0), square)
     return simplify.mul(g, x, inverse), simplify.neg(g, simplify.mul(g, y, inverse))
 
 
 def _saturation(g, i, a):
-    """Derivative of ``tanh`` at the value of ``tanh``."""
+    """Derivative of ``tanh``, from its value."""
     return (simplify.sub(g, g.constant(1.0), simplify.mul(g, i, i)),)
 
 
 def _sign(g, i, a):
-    """Derivative of the absolute value."""
+    """Derivative of the absolute value: the sign."""
     negative = simplify.compare(g, "<", a, g.constant(0.0))
     return (simplify.select(g, negative, g.constant(-1.0), g.constant(1.0)),)
 
@@ -131,7 +131,7 @@ is the one from above.
 
 
 def forward(graph, roots, seeds):
-    """For every root a dict from direction number to the node of its rate.
+    """Derivatives of each root by forward mode, as a dict from direction number to node.
 
     Args:
         graph: the graph of the roots, and of the result.
@@ -186,7 +186,7 @@ def forward(graph, roots, seeds):
 
 
 def by_node(seeds):
-    """From node to direction to rate."""
+    """Seeds rearranged as ``{node: {direction: rate}}``."""
     rates = {}
     for k, seed in enumerate(seeds):
         for i, rate in seed.items():
@@ -204,7 +204,7 @@ def _choose(graph, condition, da, db):
 
 
 def direction_sets(graph, order, seeds):
-    """For every node that moves the set of directions that move it, as the bits of a number."""
+    """For every node the set of directions that change it, as bits of an integer."""
     sets = {}
     for k, seed in enumerate(seeds):
         for i in seed:
@@ -232,7 +232,7 @@ def direction_sets(graph, order, seeds):
 
 
 def _has_loops(graph, order):
-    """Whether a graph has repeated parts."""
+    """Whether the nodes contain loops."""
     return any(graph.nodes[i][0] == "repeat" for i in order)
 
 
@@ -255,7 +255,7 @@ class _Loops:
                 self._add_carried_rates(loop_of(graph, i), sets)
 
     def _add_carried_rates(self, loop, sets):
-        """Give a loop further variables, the rates of those that it carries."""
+        """Extend a loop by further state variables: rates of those it carries."""
         number, place = self.graph.nodes[self.image[loop.carries[0]]][1], len(loop.carries)
         for carry in loop.carries:
             directions = sets.get(carry, 0)
@@ -266,7 +266,7 @@ class _Loops:
                     place += 1
 
     def copy_node(self, i, op, operands):
-        """Operands of the copy of node ``i``, and the copy; itself if nothing changed."""
+        """Copy of node ``i`` within a differentiated loop, and its operands."""
         graph, image = self.graph, self.image
         if op == "carry":
             return operands, image.get(i, i)
@@ -283,7 +283,7 @@ class _Loops:
         return copies, image[i]
 
     def _repeat(self, loop):
-        """Derivatives of a loop, which carries rates beside its state."""
+        """Copy of a loop that carries derivatives beside its state."""
         graph, image, zero = self.graph, self.image, self.graph.constant(0.0)
         initial, following, carries = (
             [image.get(a, a) for a in part] for part in (loop.initial, loop.next, loop.carries)
@@ -297,7 +297,7 @@ class _Loops:
         return graph.node("repeat", times, *initial, *following, *carries)
 
     def copy_checks(self):
-        """The checks inside the loops hold for the copies, too."""
+        """Add copies of the run-time checks inside loops."""
         for i, *rest in self.checks:
             if i in self.image:
                 self.graph.checks.append((self.image[i], *rest))

@@ -23,12 +23,12 @@ def _real(x):
 
 
 def _absolute(x):
-    """Absolute value; of complex numbers with the sign of the real part."""
+    """Absolute value; for complex numbers with the sign of the real part."""
     return np.where(x.real < 0, -x, x) if np.iscomplexobj(x) else np.abs(x)
 
 
 def _atan2(y, x):
-    """Angle of two numbers, with complex steps carried through."""
+    """Angle of the point (x, y), which carries complex steps through."""
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return np.arctan2(y, x)
     a, b = np.real(y), np.real(x)
@@ -64,7 +64,7 @@ MEANING = {
 
 
 def _select(condition, a, b):
-    """One of two numbers, or of each pair in arrays."""
+    """One of two numbers by a condition, elementwise for arrays."""
     if isinstance(condition, np.bool_):
         return a if condition else b
     return np.where(condition, a, b)
@@ -87,7 +87,7 @@ take many times as long for single ones."""
 
 
 def evaluate(graph, roots, inputs, functions=None, axes=None):
-    """Values of nodes of a graph, computed one by one: what every operation means.
+    """Values of graph nodes, interpreted one by one: the reference meaning of operations.
 
     Args:
         graph: the expressions.
@@ -113,7 +113,7 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
 
 
 def _batch(graph, order, inputs, axes):
-    """Shape of the batch of the inputs, all of which the graph must have."""
+    """Batch shape of the inputs."""
     nodes = graph.nodes
     rank = {nodes[i][1]: len(nodes[i][2]) for i in order if nodes[i][0] == "input"}
     missing = [name for name in rank if name not in inputs]
@@ -142,7 +142,7 @@ class _Run:
         self.required: dict[int, Any] = {}
 
     def require(self, conditions):
-        """Note what must hold."""
+        """Record conditions that must hold."""
         self.required = dict.fromkeys(conditions, True)
 
     def compute(self, scope):
@@ -161,7 +161,7 @@ class _Run:
                 required[i] = np.logical_and(required[i], value[i])
 
     def _other(self, i, node):
-        """Value of a node that is not an operation on numbers."""
+        """Value of a node that is no arithmetic operation."""
         op, value = node[0], self.value
         if op == "const":
             return node[1] if self.dtype.kind == "O" else self.dtype.type(node[1])
@@ -179,7 +179,7 @@ class _Run:
         return value[node[1]][node[2]]  # "final"
 
     def _loop(self, it):
-        """Values of the carries after the last run."""
+        """Values of a loop's carries after its last iteration."""
         value, select = self.value, self.meaning["select"]
         state, done = [value[i] for i in it.initial], 0
         while np.any(done < value[it.times]):
@@ -193,7 +193,7 @@ class _Run:
 
 
 def run(program, *arrays, functions=None):
-    """Results of a program: a tuple with one array per output, leading axes being batches."""
+    """Results of a program by interpretation, a tuple of arrays with batch axes."""
     values = _values(program, program.roots, arrays, functions)
     results, position = [], 0
     for output in program.outputs:
@@ -207,7 +207,7 @@ def run(program, *arrays, functions=None):
 
 
 def holds(program, *arrays, functions=None):
-    """Whether everything that the program checks at run time is as it should be, per sample."""
+    """Whether all run-time checks of a program hold, per sample."""
     checks = [i for i, *_ in program.checks]
     values = _values(program, (*program.roots, *checks), arrays, functions)
     good = np.ones(values[0].shape if values else (), dtype=bool)
@@ -215,7 +215,7 @@ def holds(program, *arrays, functions=None):
 
 
 def _values(program, roots, arrays, functions):
-    """Values of the nodes of a program for arrays of one or many samples."""
+    """Values of a program's nodes for arrays of one or many samples."""
     if len(arrays) != len(program.inputs):
         names = ", ".join(i.name for i in program.inputs)
         raise ShapeError(
@@ -227,6 +227,6 @@ def _values(program, roots, arrays, functions):
 
 
 def _lift(functions):
-    """Functions of a module, applied to every element of an array."""
+    """Functions of a module, applied elementwise to arrays."""
     names = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2")
     return {name: np.frompyfunc(getattr(functions, name), OPERATIONS[name], 1) for name in names}

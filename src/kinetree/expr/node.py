@@ -69,7 +69,7 @@ class Graph:
         self.scoped = None, {}  # the same of ``kinetree.expr.repeat.by_scope``
 
     def node(self, *key):
-        """Number of the node ``(op, *operands)``, new or known."""
+        """Number of the node ``(op, *operands)``, added if it is new."""
         i = self.known.get(key)
         return self.append(key) if i is None else i
 
@@ -81,7 +81,7 @@ class Graph:
         return i
 
     def handle(self, i):
-        """Value that stands for node ``i`` in traced code.
+        """Traced number or condition for node ``i``, made at its first use.
 
         Made on first use: most nodes come from derivatives and from rearranging, which work
         with the numbers of nodes.
@@ -93,14 +93,14 @@ class Graph:
         return found
 
     def forget_handles(self):
-        """Let go of what stands for nodes, which refers to the graph: a traced function is over.
+        """Drop the traced numbers of all nodes after tracing, which break reference cycles.
 
         The graph goes with the last who needs it then, without a search for cycles.
         """
         self.handles = [node[1] if node[0] == "const" else None for node in self.nodes]
 
     def constant(self, x):
-        """Number of the node of a constant; ``0`` and ``-0.0`` are one constant."""
+        """Node of a constant; ``0`` and ``-0.0`` are one constant."""
         i = self.known.get(("const", x))  # an integer finds the float that equals it
         if i is None:
             x = float(x)
@@ -113,11 +113,11 @@ class Graph:
         return i
 
     def input(self, name, index=()):
-        """The input ``name[index]``."""
+        """Traced number of the input ``name[index]``."""
         return self.handle(self.node("input", name, index))
 
     def number(self, x):
-        """Node number of an Expr of this graph, or of a plain number."""
+        """Node of a traced number of this graph, or of a plain number."""
         i = self.operand(x)
         if i is None:
             raise TraceError(
@@ -126,7 +126,7 @@ class Graph:
         return i
 
     def operand(self, x):
-        """Node number of what meets an Expr in an operation; None if it must take over itself."""
+        """Node of an operand; None if the operand's class must handle the operation."""
         if type(x) in _PLAIN:
             i = self.known.get(("const", x))
             return self.constant(x) if i is None else i
@@ -145,18 +145,18 @@ class Graph:
         return None
 
     def expr(self, i):
-        """Node ``i`` as a number: an Expr, or a float when it is a constant."""
+        """Node ``i`` as a traced number, or as a float if it is constant."""
         return self.handle(i)
 
     def reachable(self, roots):
-        """Node numbers that ``roots`` depend on, in evaluation order."""
+        """Nodes that ``roots`` depend on, in evaluation order."""
         roots = tuple(roots)
         if roots != self.latest[0]:  # nodes do not change, and the same roots often come again
             self.latest = roots, _reachable(self.nodes, roots)
         return list(self.latest[1])
 
     def use_counts(self, order, roots):
-        """Number of times that each node is an operand of those in ``order`` or a root."""
+        """Number of uses of each node as an operand in ``order`` or as a root."""
         uses = [0] * len(self.nodes)
         for i in order:
             node = self.nodes[i]
@@ -169,7 +169,7 @@ class Graph:
 
 
 def _reachable(nodes, roots):
-    """From the last to the first: what a node depends on comes before it."""
+    """Nodes that ``roots`` depend on, found from the last to the first."""
     i = max(roots, default=-1)
     needed, found = bytearray(i + 1), []
     for root in roots:
@@ -191,7 +191,7 @@ def _reachable(nodes, roots):
 
 
 def _sum_by(rule):
-    """The operator ``+`` or ``-`` by its rule; zeros, of which there are many, need none."""
+    """Operator method ``+`` or ``-`` of traced numbers, by its simplification rule."""
 
     def operator(self, other):
         g = self.graph
@@ -299,7 +299,7 @@ class Expr(Elementary, NotTraceable):
     __hash__ = object.__hash__
 
     def check_pivot(self, scale, message):
-        """Record that this value must be safely positive when the code runs."""
+        """Record a run-time check that this value is safely positive."""
         condition = 64 * EPSILON * scale < self
         if condition is False:
             raise SingularError(message())

@@ -16,7 +16,7 @@ AVAILABLE = (
 
 
 def _truth(self):
-    """Raise the error of a decision about a traced value."""
+    """Raise TraceError for a Python decision about a traced value."""
     raise TraceError(
         "a decision depends on a traced value, which is known only when the compiled code runs. "
         "Instead of if, and, or, not, np.where(c, a, b), max(a, b), np.maximum, np.clip, np.sign "
@@ -26,7 +26,7 @@ def _truth(self):
 
 
 def _machine_number(self, *args):
-    """Raise an error: a traced value has no number yet."""
+    """Raise TraceError for conversion of a traced value to a plain number."""
     raise TraceError(
         "a traced value was turned into a float or an integer, for instance by math.sin, float(), "
         "np.linalg or assignment into a float array: use np.sin, kinetree's own functions, and "
@@ -74,14 +74,14 @@ class NotTraceable(Untraceable):
     rint, cbrt, fmod = _refuse("rounding"), _refuse("cbrt"), _refuse("fmod")
 
     def select(self, a, b):
-        """Rejected: a number is not a condition."""
+        """Raise TraceError: a number is no condition."""
         raise TraceError(
             "the first argument of select is a traced number, not a condition: compare it, as in "
             "kinetree.select(x < 0, a, b)"
         )
 
     def _not_a_condition(self, *args):
-        """Raise an error: ``& | ^ ~`` are for conditions."""
+        """Raise TraceError: ``& | ^ ~`` are for conditions."""
         raise TraceError(
             "& | ^ ~ combine conditions, such as (a < x) & (x < b): comparisons "
             "need brackets, and numbers must be compared first"
@@ -96,7 +96,7 @@ class NotANumber(Untraceable):
     __slots__ = ()
 
     def _arithmetic(self, *args):
-        """Raise the error of a condition that was used as a number."""
+        """Raise TraceError for a condition that was used as a number."""
         raise TraceError(
             "a traced condition was used as a number: write kinetree.select(condition, 1, 0), or "
             "kinetree.select(condition, a, b) with the two values in question"
@@ -109,7 +109,7 @@ class NotANumber(Untraceable):
 
 
 def mixed_traces():
-    """The error for values that belong to different graphs."""
+    """TraceError for values that belong to different graphs."""
     return TraceError(
         "values of two different traces were combined: a traced value was kept, for instance in a "
         "global variable, and used again after its trace had ended"
@@ -127,7 +127,7 @@ _SAID_BY_NUMPY = (
 
 @contextmanager
 def explain_trace_errors():
-    """Turn what NumPy says about objects that a function cannot take into a ``TraceError``."""
+    """Context that turns NumPy's errors about traced objects into ``TraceError``."""
     try:
         yield
     except TraceError:

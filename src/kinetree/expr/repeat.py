@@ -36,7 +36,7 @@ class RepeatLoop:
 
 
 def loop_of(graph, node):
-    """The parts of the ``repeat`` node with number ``node``."""
+    """Parts of a ``repeat`` node: carries, initial and next states, count."""
     _, times, *rest = graph.nodes[node]
     n = len(rest) // 3
     carries = tuple(rest[2 * n :])
@@ -45,7 +45,7 @@ def loop_of(graph, node):
 
 
 def free_loops(graph, order):
-    """For each node of ``order`` that depends on carries: the numbers of the loops they belong to.
+    """Numbers of the loops whose carries each node depends on.
 
     ``order`` is in order of evaluation. Nodes that depend on no carry are left out.
     """
@@ -78,7 +78,7 @@ def free_loops(graph, order):
 
 
 def by_scope(graph, order):
-    """The nodes of ``order`` by the loop that they belong to, None for those outside all loops."""
+    """Nodes by the loop that they belong to; None for those outside all loops."""
     if graph.scoped[0] == order:  # graphs with loops are evaluated many times
         return graph.scoped[1]
     free, scopes = free_loops(graph, order), {}
@@ -92,7 +92,7 @@ def by_scope(graph, order):
 
 
 def check_scopes(graph, roots, checks):
-    """The ``checks`` that matter, after a check that no ``root`` is a value inside a loop.
+    """Relevant run-time ``checks``, after an error if a ``root`` is inside a loop.
 
     Checks inside a loop whose result is used nowhere are left out, like the loop.
     """
@@ -113,7 +113,7 @@ def check_scopes(graph, roots, checks):
 
 
 def repeat(body: Callable, state: Any, times: Any) -> Any:
-    """Apply ``body`` to ``state`` repeatedly.
+    """State after applying ``body`` repeatedly, ``times`` times; traceable.
 
     On ordinary numbers this is a Python loop. Inside ``@kinetree.kernel`` it becomes a loop in the
     compiled code: ``body`` is traced once, so compile time does not depend on ``times``.
@@ -145,12 +145,12 @@ def repeat(body: Callable, state: Any, times: Any) -> Any:
 
 
 def _loop_free(body, state, times):
-    """State after at most one run, which needs no loop."""
+    """State after at most one iteration, without a loop."""
     return body(state) if times > 0 else state
 
 
 def _counting(body, times):
-    """The body with a counter; once that has reached ``times`` the state stays as it is."""
+    """Loop body with a counter, after which the state stays constant."""
     graph = times.graph
 
     def step(counted):
@@ -173,7 +173,7 @@ def _counting(body, times):
 
 
 def _loop(body, state, times, graph):
-    """The state after a loop in the graph."""
+    """State after a traced loop."""
     leaves = _leaves(state)
     initial = [graph.number(x) for a in leaves for x in a.ravel()]
     if not initial:
@@ -190,7 +190,7 @@ def _loop(body, state, times, graph):
 
 
 def _leaves(state):
-    """The arrays of a state, in order."""
+    """Arrays of a nested state, in order."""
     if isinstance(state, dict):
         return [leaf for key in state for leaf in _leaves(state[key])]
     if isinstance(state, (tuple, list)):
@@ -199,7 +199,7 @@ def _leaves(state):
 
 
 def _rebuild(state, numbers):
-    """A state like ``state`` with other numbers in its arrays."""
+    """Nested state with other numbers in its arrays."""
     numbers = iter(numbers)
 
     def like(part):
@@ -216,7 +216,7 @@ def _rebuild(state, numbers):
 
 
 def _leaves_alike(leaves, state):
-    """The arrays of ``state``, which must have the shapes of ``leaves``."""
+    """Arrays of a state; TraceError unless they have the shapes of ``leaves``."""
     shapes = [a.shape for a in leaves]
     found = _leaves(state)
     if [a.shape for a in found] != shapes:
@@ -228,7 +228,7 @@ def _leaves_alike(leaves, state):
 
 
 def _graph(leaves):
-    """The graph that a traced number among the leaves belongs to, or None."""
+    """Graph of the first traced number among arrays, or None."""
     for leaf in leaves:
         if leaf.dtype == object:
             for x in leaf.ravel():

@@ -7,7 +7,7 @@ _INFIX = {"+", "-", "*", "/", "<", "<=", "==", "and", "or"}
 
 
 def listing(program):
-    """The program as Python-like text, inputs by name and one operation per line.
+    """Program as Python-like text, one operation per line.
 
         t0 = sin(q[0])
         out0[0] = t0 * 9.81
@@ -34,7 +34,7 @@ class _Listing:
         self.lines += [f"require {self.names[i]}" for i in self.checks if i in outside]
 
     def _write(self, scope, indent):
-        """The lines of one loop, or of what is outside all loops."""
+        """Append the lines of one loop, or of the code outside all loops."""
         for i in self.scopes.get(scope, ()):
             op, *operands = self.nodes[i]
             if op in LEAVES:
@@ -65,7 +65,7 @@ class _Listing:
 
 
 def dot(program):
-    """The program as a directed graph for Graphviz: values flow along the arrows."""
+    """Program as a Graphviz graph, with values along the arrows."""
     nodes = program.graph.nodes
     lines = [f'digraph "{program.name}" {{', "  rankdir=LR; node [shape=box, fontname=monospace];"]
     for i in program.graph.reachable([*program.roots, *(c for c, _ in program.checks)]):
@@ -82,7 +82,7 @@ def dot(program):
 
 
 def _output_names(program):
-    """Node number of each output: the names of what it is assigned to."""
+    """Names of the outputs that each node is assigned to."""
     names, roots = {}, iter(program.roots)
     for output in program.outputs:
         for k in range(output.size):

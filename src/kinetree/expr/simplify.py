@@ -11,7 +11,7 @@ from kinetree.errors import TraceError
 
 
 def add(g, a, b):
-    """``a + b``."""
+    """Node of ``a + b``, simplified."""
     nodes = g.nodes
     na, nb = nodes[a], nodes[b]
     oa, ob = na[0], nb[0]
@@ -44,7 +44,7 @@ def add(g, a, b):
 
 
 def sub(g, a, b):
-    """``a - b``."""
+    """Node of ``a - b``, simplified."""
     if a == b:
         return g.constant(0.0)  # x - x
     nodes = g.nodes
@@ -70,7 +70,7 @@ def sub(g, a, b):
 
 
 def mul(g, a, b):
-    """``a b``."""
+    """Node of ``a b``, simplified."""
     nodes = g.nodes
     na, nb = nodes[a], nodes[b]
     if nb[0] == "const":
@@ -99,7 +99,7 @@ def mul(g, a, b):
 
 
 def neg(g, a):
-    """``-a``."""
+    """Node of ``-a``, simplified."""
     node = g.nodes[a]
     op = node[0]
     if op == "const":
@@ -114,7 +114,7 @@ def neg(g, a):
 
 
 def div(g, a, b):
-    """``a / b``: a product with the reciprocal, which other quotients may share."""
+    """Node of ``a / b``: a product with the reciprocal, which quotients share."""
     na, nb = g.nodes[a], g.nodes[b]
     if nb[0] == "const":
         if nb[1] == 0:
@@ -150,7 +150,7 @@ _ODD, _EVEN = frozenset(("sin", "tanh")), frozenset(("cos", "abs"))
 
 
 def unary(g, op, a):
-    """A function of one number, such as ``sin`` or ``exp``, of ``a``."""
+    """Node of a function of one number, such as ``sin``, simplified."""
     node = g.nodes[a]
     of = node[0]
     if of == "const":
@@ -172,7 +172,7 @@ def unary(g, op, a):
 
 
 def atan2(g, y, x):
-    """Angle of the point ``(x, y)``."""
+    """Node of the angle of the point ``(x, y)``, simplified."""
     ny, nx = g.nodes[y], g.nodes[x]
     if ny[0] == nx[0] == "const":
         return g.constant(math.atan2(ny[1], nx[1]))
@@ -183,7 +183,7 @@ _HOLDS = {"<": float.__lt__, "<=": float.__le__, "==": float.__eq__}
 
 
 def compare(g, op, a, b):
-    """``a < b``, ``a <= b`` or ``a == b``; the constant 1 or 0 when the outcome is known."""
+    """Node of ``a < b``, ``a <= b`` or ``a == b``; constant 1 or 0 if known."""
     na, nb = g.nodes[a], g.nodes[b]
     if na[0] == nb[0] == "const":
         return g.constant(_HOLDS[op](na[1], nb[1]))
@@ -195,7 +195,7 @@ def compare(g, op, a, b):
 
 
 def combine(g, op, a, b):
-    """``a and b`` or ``a or b``."""
+    """Node of ``a and b`` or ``a or b``, simplified."""
     nodes = g.nodes
     if nodes[a][0] == "const":
         a, b = b, a
@@ -209,7 +209,7 @@ def combine(g, op, a, b):
 
 
 def negate(g, a):
-    """``not a``."""
+    """Node of ``not a``, simplified."""
     node = g.nodes[a]
     if node[0] == "const":
         return g.constant(not node[1])
@@ -217,7 +217,7 @@ def negate(g, a):
 
 
 def select(g, condition, a, b):
-    """``a`` where the condition holds, else ``b``."""
+    """Node of ``a`` where the condition holds, else ``b``, simplified."""
     node = g.nodes[condition]
     if node[0] == "const":
         return a if node[1] else b
@@ -229,13 +229,13 @@ def select(g, condition, a, b):
 
 
 def _new(g, key):
-    """Number of a node that needs no simplification."""
+    """Node of an operation that needs no simplification."""
     i = g.known.get(key)
     return g.append(key) if i is None else i
 
 
 def _common_factor(g, a, b, na, nb, sign):
-    """``c x ± d x`` as one product, if the two terms are multiples of one ``x``; else None."""
+    """Node of ``c x ± d x`` as one product, if both terms are multiples of ``x``; else None."""
     nodes = g.nodes
     c, x = (nodes[na[1]][1], na[2]) if na[0] == "*" and nodes[na[1]][0] == "const" else (1.0, a)
     d, y = (nodes[nb[1]][1], nb[2]) if nb[0] == "*" and nodes[nb[1]][0] == "const" else (1.0, b)
@@ -243,7 +243,7 @@ def _common_factor(g, a, b, na, nb, sign):
 
 
 def _is_pythagoras(nodes, a, b):
-    """Whether the two nodes are the sine and the cosine of one angle."""
+    """Whether two nodes are sine and cosine of one angle."""
     x, y = nodes[a], nodes[b]
     return x[1:] == y[1:] and {x[0], y[0]} == {"sin", "cos"}
 

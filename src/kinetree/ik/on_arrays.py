@@ -18,7 +18,7 @@ REPAID = 2**12
 
 
 def serve(problem, count: int) -> bool:
-    """Whether iterations for ``count`` targets run on arrays."""
+    """Whether inverse kinematics for ``count`` targets runs on batched arrays."""
     if not problem.closing_rows or problem.model.nv < LARGE or tiers.setting() != "auto":
         return False
     key = "inverse kinematics on arrays", *(task.signature for task in problem.tasks)
@@ -27,7 +27,7 @@ def serve(problem, count: int) -> bool:
 
 
 def descend(problem, q, target, limits, damping, *, wide):
-    """Descent of all targets at once, rows of arrays: ``Problem.descend``."""
+    """Iterations of damped least squares for all targets at once; ``Problem.descend``."""
     mu, moving = damping, problem.v_moving
     with np.errstate(all="ignore"):  # what is not finite is not better
         e, J, true = problem.run("equations", q, target, wide=wide)
@@ -47,12 +47,12 @@ def descend(problem, q, target, limits, damping, *, wide):
 
 
 def _choose(better, new, old):
-    """New values where they are better, else old ones."""
+    """Elementwise choice of new values where they are better."""
     return np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 def _damped_step(J, e, mu):
-    """Damped steps of rows, as ``damped_step`` takes them; nan where there is none."""
+    """Damped least-squares steps for rows of arrays; NaN where there is none."""
     m, n = J.shape[1:]
     J_T = np.swapaxes(J, 1, 2)
     try:
@@ -66,7 +66,7 @@ def _damped_step(J, e, mu):
 
 
 def _move(problem, q, dv, limits):
-    """Configurations after ``shift`` and ``clip``; where there is no step, as they are."""
+    """Configurations after scaled steps, clipped to limits; unchanged for NaN steps."""
     full = np.zeros((len(q), problem.model.nv))
     full[:, problem.v_moving] = np.nan_to_num(dv) * problem.v_scale[problem.v_moving]
     q = np.array(problem.model.integrate(q, full))
@@ -76,7 +76,7 @@ def _move(problem, q, dv, limits):
 
 
 def _free(problem, q, direction, limits):
-    """Degrees of freedom at no limit, as ``Problem.free`` finds them."""
+    """Mask of the velocities that no limit blocks in a direction, for rows of arrays."""
     at = problem.q_of_v[problem.v_moving]
     x = q[:, at]
     held = ((x <= limits.lower[at]) & (direction < 0)) | ((x >= limits.upper[at]) & (direction > 0))

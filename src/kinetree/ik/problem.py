@@ -37,7 +37,7 @@ from kinetree.model.names import joints_of
 
 
 def damped_step(J, e, mu, free):
-    """The ``dq`` that minimises ``|J dq - e|² + mu |dq|²``; zero where ``free`` is.
+    """Damped least-squares step: ``dq`` minimising ``|J dq - e|² + mu |dq|²``, where ``free``.
 
     In the smaller of its two forms: ``Jᵀ (J Jᵀ + mu)⁻¹ e`` or ``(Jᵀ J + mu)⁻¹ Jᵀ e``.
     """
@@ -49,7 +49,7 @@ def damped_step(J, e, mu, free):
 
 
 def solve(A, b):
-    """``A⁻¹ b`` for a symmetric positive definite matrix of any kind of numbers.
+    """Solution ``A⁻¹ b`` for a symmetric positive definite matrix of any number type.
 
     Nothing is checked: where rounding spoils the matrix the result is useless, and may not be
     finite. The iteration keeps only steps that reduce its error.
@@ -93,7 +93,7 @@ class TaskProblem:
 
     @classmethod
     def of(cls, model, tasks, joints=None):
-        """The problem of these tasks, new or known; ``joints`` are those that may move."""
+        """Problem of some tasks, cached with the model; ``joints`` are those that may move."""
         joints = None if joints is None else joints_of(model, joints)
         key = ("inverse_kinematics", *(task.signature for task in tasks), *_key_of_joints(joints))
         return remember(
@@ -106,7 +106,7 @@ class TaskProblem:
 
     @cached_property
     def bodies(self):
-        """The bodies whose joints affect the tasks."""
+        """Numbers of the bodies whose joints affect the tasks or their loops."""
         moved = with_leaders(
             self.model, {i for task in self.tasks for i in task.supports(self.model)}
         )
@@ -126,7 +126,7 @@ class TaskProblem:
 
     @cached_property
     def loops(self):
-        """The loops that change with the tasks, directly or by way of other loops.
+        """Loops that move with the tasks, directly or by way of other loops.
 
         User-defined constraints may depend on any joint, and take all loops with them.
         """
@@ -144,7 +144,7 @@ class TaskProblem:
             moved = moved.union(*(self._inside(loop) for loop in new))
 
     def _inside(self, loop):
-        """Bodies whose joints change the closure of a loop."""
+        """Numbers of the bodies whose joints change the closure of a loop."""
         inside = loop_signs(self.model, loop.predecessor, loop.successor)
         return with_leaders(self.model, set(inside))
 
@@ -155,7 +155,7 @@ class TaskProblem:
 
     @cached_property
     def closing_rows(self):
-        """Numbers of the rows of these loops, less those that are redundant but for misalignment.
+        """Indices of the constraint rows of the moving loops, without redundant ones.
 
         Rows that repeat others exactly stay: damping copes with them. Then those of constraints of
         one's own.
@@ -168,17 +168,17 @@ class TaskProblem:
 
     @cached_property
     def q_moving(self):
-        """Numbers of the position variables that take part."""
+        """Indices of the position variables that take part."""
         return _numbers(self.model.q_slice, self.bodies)
 
     @cached_property
     def v_moving(self):
-        """Numbers of the velocity variables that take part."""
+        """Indices of the velocity variables that take part."""
         return _numbers(self.model.v_slice, self.bodies)
 
     @cached_property
     def q_idle(self):
-        """Numbers of the position variables that may move, and affect neither tasks nor loops."""
+        """Indices of the position variables that affect neither tasks nor loops."""
         bodies = range(1, self.model.body_count + 1)
         if self.joints is not None:
             bodies = [self.model.joint_index(j) for j in self.joints]
@@ -188,12 +188,12 @@ class TaskProblem:
 
     @cached_property
     def q_of_v(self):
-        """The position variable that each velocity variable is the rate of, or -1; (nv,)."""
+        """Index of the position variable of each velocity variable, or -1, (nv,)."""
         return position_index(self.model)
 
     @cached_property
     def bends(self):
-        """Directions of what moves, of about 1 for each variable, (64, count); always the same."""
+        """Fixed random directions of the moving variables, (64, count), to leave local minima."""
         bends = np.random.default_rng(0).normal(size=(64, len(self.v_moving)))
         return bends * np.sqrt(bends.shape[1]) / np.linalg.norm(bends, axis=1, keepdims=True)
 
@@ -201,7 +201,7 @@ class TaskProblem:
 
     @cached_property
     def length(self) -> float:
-        """A length that is typical of the mechanism: a quarter of its longest branch [m]."""
+        """Typical length of the mechanism: a quarter of its longest branch [m]."""
         model, reach = self.model, [0.0] * (self.model.body_count + 1)
         for i in range(1, model.body_count + 1):
             r = model.bodies[i - 1].placement.r.astype(float)
@@ -210,13 +210,13 @@ class TaskProblem:
 
     @cached_property
     def v_scale(self):
-        """Units of the velocity variables: radians, or the typical length; (nv,)."""
+        """Scales of the velocity variables: 1 for angles, the typical length for others, (nv,)."""
         units = [unit for joint in self.model.joint[1:] for unit in joint.velocity_units()]
         return np.array([1.0 if unit == "rad/s" else self.length for unit in units])
 
     @cached_property
     def e_scale(self):
-        """Factors of the errors, in units of radians or the typical length; of loops, 1.
+        """Scales of the errors: 1 for angles and loops, the inverse typical length for positions.
 
         Weights are those of squares: their roots are factors. Errors of loops are in units of the
         loops already.
@@ -232,13 +232,13 @@ class TaskProblem:
 
     @cached_property
     def task_rows(self) -> int:
-        """Number of rows before those of the loops."""
+        """Number of task rows, which precede those of the loops."""
         return sum(len(task.units) for task in self.tasks)
 
     # --- texts --------------------------------------------------------------------------------
 
     def equations(self, q, target):
-        """Scaled errors, their scaled Jacobian for what moves, and squares of the true errors.
+        """Scaled errors and Jacobian of tasks and loops, and squared unscaled errors.
 
         The squares are that of the tasks [m, rad] and, if there are loops, that of the loops [rad,
         fraction of their size].
@@ -262,14 +262,14 @@ class TaskProblem:
         return e * self.e_scale, J, np.array(squares, dtype=object)
 
     def _gap(self, q):
-        """Errors of the loops, in units of each loop."""
+        """Closure errors of the loops, scaled by their size."""
         if not self.closing_rows:
             return np.zeros(0, dtype=int)
         units = scaling(self.model).rows[self.closing_rows]
         return closure_errors(self.model, q)[self.closing_rows] * units
 
     def shift(self, q, dv):
-        """``q`` after the scaled step ``dv`` of what moves."""
+        """Configuration after a scaled step ``dv`` of the moving variables."""
         full = np.zeros(self.model.nv, dtype=object)
         full[self.v_moving] = dv * self.v_scale[self.v_moving]
         q = np.array(q, dtype=object)
@@ -279,7 +279,7 @@ class TaskProblem:
         return q
 
     def clip(self, q, lower, upper):
-        """``q`` with every variable moved to the limit that it exceeds."""
+        """Configuration with every variable clipped to its limits."""
         q, bounded = np.array(q, dtype=object), set(self.q_of_v.tolist())
         for k in self.q_moving:
             if k in bounded:
@@ -287,7 +287,7 @@ class TaskProblem:
         return q
 
     def free(self, q, direction, lower, upper):
-        """1 for what may move in this direction, 0 for what a limit holds back."""
+        """Mask of the velocities that no limit blocks in this direction."""
         free = []
         for k, d in zip(self.q_of_v[self.v_moving], direction, strict=True):
             if k < 0:
@@ -298,7 +298,7 @@ class TaskProblem:
         return np.array(free, dtype=object)
 
     def descend(self, q, target, lower, upper, damping):
-        """Some iterations: ``q``; (damping, scaled error², true errors²); gradient ``Jᵀ e``."""
+        """Iterations of damped least squares: new ``q``, damping and errors, gradient."""
 
         def step(state):
             x, e, J, before, true, mu = state
@@ -335,7 +335,7 @@ class TaskProblem:
         return whole(x), np.array([mu, square, *true], dtype=object), g
 
     def glide(self, q, target, lower, upper, posture, gain):
-        """Some steps towards a posture, along configurations that fulfil the tasks."""
+        """Steps toward a posture within the tasks' null space."""
 
         def step(x):
             q = np.array(start, dtype=object)
@@ -354,12 +354,12 @@ class TaskProblem:
         return result
 
     def distance(self, q, posture):
-        """Square of the scaled way to a posture."""
+        """Squared scaled distance to a posture."""
         z = self._way(q, posture)
         return z @ z
 
     def _way(self, q, posture):
-        """The scaled velocity, of what moves, that leads to a posture in one second."""
+        """Scaled displacement of the moving variables to a posture."""
         way = np.zeros(self.model.nv, dtype=object)
         for i in self.bodies:
             at = self.model.q_slice[i]
@@ -369,7 +369,7 @@ class TaskProblem:
     # --- kernels ------------------------------------------------------------------------------
 
     def run(self, text, *arrays, wide):
-        """Compiled code on rows of arrays, all but the limits; results in rows.
+        """Run a compiled procedure on rows of arrays; results in rows.
 
         One row alone takes code for single samples, unless ``wide``: the last row of a batch should
         not make the compiler work again.
@@ -386,23 +386,23 @@ class TaskProblem:
         return tuple(map(_row, results)) if isinstance(results, tuple) else _row(results)
 
     def kernel(self, text):
-        """The compiled form of one of the texts: ``"descend"``, ``"glide"``, ...."""
+        """Compiled kernel of a procedure: ``"descend"``, ``"glide"``, ...."""
         if text not in self.kernels:
             self.kernels[text] = self._compile(text)
         return self.kernels[text]
 
     @cached_property
     def kernels(self) -> dict:
-        """Compiled kernels by text."""
+        """Cache of compiled kernels by procedure name."""
         return {}
 
     @cached_property
     def known_limits(self) -> dict:
-        """Limits worked out so far: those of the model (True), and none (False)."""
+        """Cache of limits: the model's (True) and none (False)."""
         return {}
 
     def _compile(self, text):
-        """Compiled function of the configuration and targets."""
+        """Compile a procedure as a function of configuration and targets."""
         key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
         key += _key_of_joints(self.joints)
         nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)
@@ -436,12 +436,12 @@ class TaskProblem:
 
 
 def _key_of_joints(joints):
-    """Part of a key that says which joints may move."""
+    """Key of the set of joints that may move."""
     return () if joints is None else (("joints", *joints),)
 
 
 def _row(result):
-    """Result with a batch axis of one."""
+    """Result with a batch axis of length one."""
     return np.asarray(result)[None]
 
 
@@ -449,5 +449,5 @@ _GLIDING = 1e-8  # damping on the way to a posture: next to none
 
 
 def _numbers(slices, bodies):
-    """Numbers of the variables of some bodies."""
+    """Indices of the variables of some bodies."""
     return np.array([k for i in bodies for k in range(slices[i].start, slices[i].stop)], dtype=int)

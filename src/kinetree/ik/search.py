@@ -68,13 +68,13 @@ class BestConfigurations:
 
     @classmethod
     def nothing(cls, q, wide):
-        """The configurations before any iteration."""
+        """Configurations before any iteration, with infinite costs."""
         n = len(q)
         worst, none = np.full(n, np.inf), np.zeros(n, dtype=int)
         return cls(q.copy(), worst, worst.copy(), none, none.copy(), wide)
 
     def improve(self, rows, q, cost, error, attempt=None):
-        """Take over what is better, found in these attempts or still in the same."""
+        """Keep better configurations found in these attempts."""
         better = cost < self.cost[rows]
         rows = rows[better]
         self.q[rows], self.cost[rows], self.error[rows] = q[better], cost[better], error[better]
@@ -83,7 +83,7 @@ class BestConfigurations:
 
 
 def search(request: Request, q, target, restarts, seed) -> BestConfigurations:
-    """One attempt from ``q``, and further ones from random configurations where it failed.
+    """Search from ``q``, then from random configurations where that failed.
 
     Args:
         request: tasks, limits and effort.
@@ -139,7 +139,7 @@ def _attempts(request, found, rows, q, target, first, drawn):
 
 
 def attempt(request: Request, found, rows, q, target, number=0):
-    """Iterate from ``q`` for the targets ``rows``, and improve what has been found."""
+    """Iterate from ``q`` for the targets ``rows``, and keep improvements."""
     problem, limits, iterations, tolerance, _ = request
     q, damping = limits.clip(q), np.full(len(rows), FIRST_DAMPING)
     before, leaps = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=int)
@@ -169,13 +169,13 @@ def attempt(request: Request, found, rows, q, target, number=0):
 
 
 def errors(squares, tolerance) -> np.ndarray:
-    """Norms of the errors of the tasks; beyond the tolerance where a loop is open, (n,)."""
+    """Norms of the task errors, (n,); above the tolerance where a loop is open."""
     task, *gap = squares
     return np.sqrt(np.maximum(task, gap[0] * (tolerance / CLOSED) ** 2) if gap else task)
 
 
 def _discard(problem, found, rows, limits):
-    """Forget what reaches its target with a loop joint beyond its limits."""
+    """Reject solutions whose loop joints are beyond their limits."""
     if not limits.are_of_model or not any(loop.limits is not None for loop in problem.loops):
         return
     beyond = np.zeros(len(rows), dtype=bool)
@@ -185,7 +185,7 @@ def _discard(problem, found, rows, limits):
 
 
 def _leap(problem, limits, q, gradient, leaps, wide) -> np.ndarray:
-    """Configurations away from a local minimum, after a number of earlier leaps."""
+    """Configurations moved away from a local minimum; varied by the count ``leaps``."""
     held = limits.active(problem, q, gradient)
     across = limits.middle - _ACROSS * (q - limits.middle)
     bent = move(problem, q, _BEND * problem.bends[leaps % len(problem.bends)], wide)
@@ -193,7 +193,7 @@ def _leap(problem, limits, q, gradient, leaps, wide) -> np.ndarray:
 
 
 def move(problem, q, step, wide) -> np.ndarray:
-    """``q`` after the scaled step of what moves, (n, nq)."""
+    """Configurations after a scaled step of the moving variables, (n, nq)."""
     k = problem.q_of_v[problem.v_moving]
     if np.any(k < 0):
         return problem.run("shift", q, step, wide=wide)
@@ -210,7 +210,7 @@ _SETTLED = 1e-9  # progress of the distance, relative to itself
 
 
 def settle(request: Request, found, target, posture):
-    """Move what was found towards the posture, where that leaves the tasks fulfilled.
+    """Move solutions toward the posture, within the tasks' null space.
 
     Each round glides for some steps, then restores the tasks; it counts if they are fulfilled and
     the posture is nearer, else it is taken again with steps a quarter of the size.
@@ -267,7 +267,7 @@ _SHIFT = 1e-4  # of a joint, for differences of the gradient
 
 
 def reasons(request: Request, found, rows, target):
-    """The reason for every failed target ``rows``, an array of words."""
+    """Reason for every failed target, an array of texts."""
     problem, limits, _, tolerance, wide = request
     target = target[rows]
     closed = _close(problem, found, rows, target, limits)
@@ -291,7 +291,7 @@ def reasons(request: Request, found, rows, target):
 
 
 def _close(problem, found, rows, target, limits) -> np.ndarray:
-    """Close the loops of what was found, and measure it by its tasks alone; which are closed."""
+    """Close the loops of found configurations and measure task errors; mask of the closed."""
     closed, rng = np.ones(len(rows), dtype=bool), np.random.default_rng(0)
     if not problem.closing_rows:
         return closed
@@ -312,7 +312,7 @@ def _close(problem, found, rows, target, limits) -> np.ndarray:
 
 
 def _close_loops(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations near ``q`` that close the loops, and which of them do."""
+    """Configurations near ``q`` with closed loops, and mask of the successes."""
     bounds = descent.DescentBounds(limits.lower, limits.upper, problem.q_of_v)
     free = np.isin(np.arange(problem.model.nv), problem.v_moving)
     ended = descent.descend(
@@ -327,7 +327,7 @@ def _close_loops(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _descend_fully(problem, found, rows, target, limits):
-    """Improve what was found, within the same local minimum; saddles are not left."""
+    """Converge failed searches to their local minimum, without leaving saddles."""
     wide, radius, floor = found.wide, np.ones(len(rows)), np.full(len(rows), _FLAT)
     for _ in range(_NEWTON_STEPS):
         if not len(rows):
@@ -374,7 +374,7 @@ class _State(NamedTuple):
 
 
 def _is_resting(problem, state, free, gain=None) -> np.ndarray:
-    """Whether the error does not change, to first order, whatever may move.
+    """Whether the error is stationary with respect to all free motions.
 
     With ``gain``, whether a step of 1 rad or length reduces the error by less than this part.
     """
@@ -385,7 +385,7 @@ def _is_resting(problem, state, free, gain=None) -> np.ndarray:
 
 
 def _newton_step(axes, gradient, radius, floor, least=0.0) -> np.ndarray:
-    """Down the gradient, by the size of the curvature, no more than a radius along each axis.
+    """Newton step with absolute curvature, limited to ``radius`` along each eigenvector.
 
     ``floor`` is the least curvature that is assumed, relative to the largest; axes
     with less than ``least`` of the largest are left out.
@@ -400,7 +400,7 @@ def _newton_step(axes, gradient, radius, floor, least=0.0) -> np.ndarray:
 
 
 def _rank_lost(problem, J) -> np.ndarray:
-    """Whether the tasks are not independent, to first order and along closed loops."""
+    """Whether the tasks are linearly dependent along closed loops."""
     m, lost = problem.task_rows, []
     for one in J:
         P, rank = _along_loops(one[m:])
@@ -410,14 +410,14 @@ def _rank_lost(problem, J) -> np.ndarray:
 
 
 def _along_loops(K) -> tuple[np.ndarray, int]:
-    """The projector onto motions that keep loops closed, and how many directions it takes."""
+    """Projector onto motions that keep loops closed, and the rank of the loops."""
     _, s, V = np.linalg.svd(K, full_matrices=False)
     V = V[s > _LOST * np.max(s, initial=1.0)]
     return np.eye(K.shape[1]) - V.T @ V, len(V)
 
 
 def _state(problem, limits, q, target, wide) -> tuple[_State, np.ndarray, np.ndarray]:
-    """The state, position variables that a limit holds back, and velocities that are free.
+    """State of tasks and loops, positions held at limits, and mask of free velocities.
 
     Multipliers of the loops are those that leave the least of the gradient; what a limit holds
     back has no separate one, so they are found twice.
@@ -436,7 +436,7 @@ def _state(problem, limits, q, target, wide) -> tuple[_State, np.ndarray, np.nda
 
 
 def _curvature(problem, q, target, state, free, wide) -> np.ndarray:
-    """Second derivatives of half the squared error along closed loops, over joints that are free.
+    """Hessian of half the squared error along closed loops, over free joints.
 
     Those of the Lagrangian: of the loops, multiplied by what they hold.
     """
@@ -458,7 +458,7 @@ def _curvature(problem, q, target, state, free, wide) -> np.ndarray:
 
 
 def _hold_at_limits(problem, limits, q, gradient) -> tuple[np.ndarray, np.ndarray]:
-    """Position variables that a limit holds back, (n, nq), and free velocities, (n, count).
+    """Positions held at a limit, (n, nq), and mask of free velocities, (n, count).
 
     What is almost at its limit counts as there, lest steps become as short as what is left.
     """

@@ -84,7 +84,7 @@ class InverseKinematics:
     worst: Any = ""
 
     def require(self) -> Array:
-        """``q``, if every target was reached; else UnreachableError, which names the first."""
+        """Solution ``q`` if every target was reached; UnreachableError names the first failure."""
         success = as_numpy(self.success)
         if np.all(success):
             return self.q
@@ -107,7 +107,7 @@ class InverseKinematics:
         return f"<inverse kinematics of {success.size} targets: {found}>"
 
     def _repr_html_(self):
-        """Table of how samples ended, for notebooks."""
+        """HTML table of how samples ended, for notebooks."""
         reason, error = np.ravel(as_numpy(self.reason)), np.ravel(as_numpy(self.error))
         iterations, rows = np.ravel(as_numpy(self.iterations)), []
         for name in dict.fromkeys(reason.tolist()):
@@ -191,7 +191,7 @@ def inverse_kinematics(
 
 
 def _tasks(frame, target):
-    """The tasks, and the posture if there is one."""
+    """Tasks of a call, and its posture task or None."""
     if isinstance(frame, str):
         return (_task(frame, target),), None
     if isinstance(frame, (*_TASKS, PostureTask)):
@@ -218,7 +218,7 @@ def _tasks(frame, target):
 
 
 def _task(frame, target):
-    """The task for a target of this shape."""
+    """Task for a target, by its shape: pose, position or rotation."""
     if target is None:
         raise TypeError(f"inverse_kinematics needs a target for frame {frame!r}")
     shape = np.shape(target)
@@ -240,7 +240,7 @@ def _task(frame, target):
 
 
 def _with_other_loops_closed(problem, q):
-    """``q`` with those loops closed that the tasks do not move, the rest as it is."""
+    """Configuration with those loops closed that the tasks do not move."""
     if len(problem.loops) == len(problem.model.loops):
         return q
     others = [f"loop {p.name!r}" for p in problem.model.loops if p not in problem.loops]
@@ -284,7 +284,7 @@ def _result(request, found, numbers, restarts, batch):
 
 
 def _worst(request, found, numbers, failed):
-    """The task that is farthest off in each sample, in words; empty but for those that failed."""
+    """Name of the worst task in each failed sample; empty for others."""
     problem, words = request.problem, np.full(len(found.q), "", dtype=object)
     if not len(failed):
         return words

@@ -36,12 +36,12 @@ class _FrameTask:
     weight: float = 1.0
 
     def supports(self, model: Model) -> Sequence[int]:
-        """The bodies whose joints move the frame."""
+        """Numbers of the bodies whose joints move the frame."""
         return model.support[model.frame(self.frame).body]
 
     @property
     def signature(self) -> tuple:
-        """The part of the key of compiled code."""
+        """Key of the task for compiled code."""
         return (type(self).__name__, self.frame, _weight(self))
 
 
@@ -59,7 +59,7 @@ class PoseTask(_FrameTask):
     units = ("rad",) * 3 + ("m",) * 3
 
     def numbers(self, model: Model) -> np.ndarray:
-        """The target as one row of numbers, (..., size)."""
+        """Target as one row of numbers, (..., size)."""
         T = _array(self.target, "target pose", (4, 4))
         if np.max(np.abs(T[..., 3, :] - [0, 0, 0, 1]), initial=0) > _NOT_A_ROTATION:
             raise ShapeError("the last row of a pose must be (0, 0, 0, 1); is it transposed?")
@@ -67,7 +67,7 @@ class PoseTask(_FrameTask):
         return np.concatenate([R.reshape(*R.shape[:-2], 9), T[..., :3, 3]], axis=-1)
 
     def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
-        """Error (6,) and Jacobian (6, nv)."""
+        """Pose error (6,) and Jacobian (6, nv)."""
         frame = model.frame(self.frame)
         pose, J = frame_pose(model, q, frame), frame_jacobian(model, q, frame, "aligned")
         turn = _rotation_error(pose[:3, :3], numbers[:9])
@@ -82,11 +82,11 @@ class PositionTask(_FrameTask):
     units = ("m",) * 3
 
     def numbers(self, model: Model) -> np.ndarray:
-        """The target as one row of numbers, (..., size)."""
+        """Target as one row of numbers, (..., size)."""
         return _array(self.target, "target position", (3,))
 
     def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
-        """Error (3,) and Jacobian (3, nv)."""
+        """Position error (3,) and Jacobian (3, nv)."""
         frame = model.frame(self.frame)
         J = frame_jacobian(model, q, frame, "aligned")[3:]
         return numbers - frame_pose(model, q, frame)[:3, 3], J
@@ -100,12 +100,12 @@ class OrientationTask(_FrameTask):
     units = ("rad",) * 3
 
     def numbers(self, model: Model) -> np.ndarray:
-        """The target as one row of numbers, (..., size)."""
+        """Target as one row of numbers, (..., size)."""
         R = _rotations(_array(self.target, "target orientation", (3, 3)), "the target orientation")
         return R.reshape(*R.shape[:-2], 9)
 
     def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
-        """Error (3,) and Jacobian (3, nv)."""
+        """Orientation error (3,) and Jacobian (3, nv)."""
         frame = model.frame(self.frame)
         J = frame_jacobian(model, q, frame, "aligned")[:3]
         return _rotation_error(frame_pose(model, q, frame)[:3, :3], numbers), J
@@ -122,22 +122,22 @@ class CenterOfMassTask:
     units = ("m",) * 3
 
     def supports(self, model: Model) -> Sequence[int]:
-        """The bodies whose joints move the mass centre: all."""
+        """Numbers of all bodies, whose joints move the mass centre."""
         if total_mass(model) == 0:
             raise ModelError(f"model {model.name!r} has no mass, hence no mass centre")
         return range(1, model.body_count + 1)
 
     @property
     def signature(self) -> tuple:
-        """The part of the key of compiled code."""
+        """Key of the task for compiled code."""
         return (type(self).__name__, _weight(self))
 
     def numbers(self, model: Model) -> np.ndarray:
-        """The target as one row of numbers, (..., size)."""
+        """Target as one row of numbers, (..., size)."""
         return _array(self.target, "target of the mass centre", (3,))
 
     def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
-        """Error (3,) and Jacobian (3, nv)."""
+        """Mass-centre error (3,) and Jacobian (3, nv)."""
         return numbers - center_of_mass(model, q), center_of_mass_jacobian(model, q)
 
 
@@ -153,7 +153,7 @@ class PostureTask:
     target: Any = None
 
     def numbers(self, model: Model, middle: np.ndarray) -> np.ndarray:
-        """The configuration, (..., nq)."""
+        """Target configuration, (..., nq)."""
         if self.target is None:
             return middle
         q = _no_trace(as_configuration(model, self.target, "the posture"), "the posture")
@@ -161,7 +161,7 @@ class PostureTask:
 
 
 def _weight(task):
-    """Weight of a task; an error if it is not positive."""
+    """Weight of a task; an error unless it is positive."""
     weight = task.weight
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
         raise ShapeError(
@@ -172,7 +172,7 @@ def _weight(task):
 
 
 def _rotation_error(R, target):
-    """The rotation vector that takes ``R`` to its target, in base coordinates; at most 180°."""
+    """Rotation vector from ``R`` to its target, in base coordinates; at most 180°."""
     p = quaternion_from_rotation(target.reshape(3, 3).T)
     E = rotation_from_quaternion(
         p / sqrt(p @ p)
@@ -181,7 +181,7 @@ def _rotation_error(R, target):
 
 
 def _array(target, what, shape):
-    """Target as a float array of a shape."""
+    """Target as a float array of the given shape; an error otherwise."""
     a = _no_trace(as_numbers(target, f"the {what}"), what).astype(float)
     n = len(shape)
     if a.ndim < n or a.shape[a.ndim - n :] != shape:
@@ -191,7 +191,7 @@ def _array(target, what, shape):
 
 
 def _no_trace(a, what):
-    """Raise an error for numbers that are symbols or complex."""
+    """Raise an error for symbolic or complex numbers."""
     if a.dtype == object or np.iscomplexobj(a):
         raise TraceError(
             f"inverse kinematics takes real numbers, and cannot be traced: {what} is of type "
@@ -201,7 +201,7 @@ def _no_trace(a, what):
 
 
 def _rotations(R, what):
-    """``R``, if its matrices are rotations but for rounding."""
+    """Rotation matrices, after a check up to rounding."""
     gram = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1))
     handed = np.einsum("...i,...i", np.cross(R[..., 0, :], R[..., 1, :]), R[..., 2, :])
     bad = (gram > _NOT_A_ROTATION) | (handed < 0)
@@ -244,11 +244,11 @@ class PositionBounds:
         self.middle[both] = (self.lower[both] + self.upper[both]) / 2
 
     def clip(self, q):
-        """``q`` with every variable moved to the limit that it exceeds."""
+        """Configuration with every variable clipped to its limits."""
         return np.clip(q, self.lower, self.upper)
 
     def active(self, problem, q, gradient, slack=0.0):
-        """Position variables at a limit that the error pushes them against, (..., nq) of bool.
+        """Mask (..., nq) of variables at a limit against which the error pushes them.
 
         Those count as at a limit that are within ``slack`` of it.
         """
@@ -261,12 +261,12 @@ class PositionBounds:
         return held
 
     def nearest(self, q):
-        """The limit that is closer, for every variable."""
+        """Nearer limit of every position variable."""
         return np.where(q - self.lower < self.upper - q, self.lower, self.upper)
 
 
 def limits_of(problem, limits) -> PositionBounds:
-    """The limits of an argument: True, the model's limits; False, none; or two arrays (nq,)."""
+    """Position limits: True for the model's, False for none, or two arrays (nq,)."""
     model = problem.model
     if isinstance(limits, bool) and limits in problem.known_limits:
         return problem.known_limits[limits]
@@ -291,7 +291,7 @@ def limits_of(problem, limits) -> PositionBounds:
 
 
 def _given_limits(model, limits):
-    """Limits (lower, upper) that a user gives, checked."""
+    """Lower and upper limits that a user gives, checked."""
     if not isinstance(limits, (tuple, list)) or len(limits) != 2:
         raise ShapeError(
             f"limits must be True (those of the model), False (none), or two arrays "

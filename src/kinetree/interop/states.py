@@ -63,7 +63,7 @@ class States:
     """Of a pair, the other's positions and kinetree's to the latter, checked."""
 
     def to_position(self, q):
-        """The other's positions."""
+        """Positions of the other library from kinetree's configuration."""
         model, q = _all_joints(self.model, q)
         q = as_configuration(model, q)
         pairs, _ = self.match(model)
@@ -71,12 +71,12 @@ class States:
         return _assemble(parts, self.nq, q)
 
     def from_position(self, x, name="q"):
-        """Kinetree's configuration from the other's positions."""
+        """Kinetree's configuration from the other library's positions."""
         q = self._positions(x, name)
         return q[..., self.model.independent_variables[0]] if self.model.couplings else q
 
     def to_tangent(self, what, q, **vectors):
-        """The other's velocities, accelerations or forces from kinetree's, the last of vectors.
+        """Velocities, accelerations or forces of the other library from kinetree's.
 
         Args:
             what: ``"velocity"`` or ``"acceleration"``.
@@ -98,7 +98,7 @@ class States:
         return _assemble(parts, self.nv, arrays[-1], q, *arrays)
 
     def from_tangent(self, what, x, *, position="q", **vectors):
-        """Kinetree's velocities, accelerations or forces from the other's, the last of vectors.
+        """Kinetree's velocities, accelerations or forces from the other library's.
 
         Args:
             what: ``"velocity"`` or ``"acceleration"``.
@@ -123,7 +123,7 @@ class States:
         return ours[..., self.model.independent_variables[1]]
 
     def _positions(self, x, name):
-        """Positions of all joints of ``model.uncoupled``."""
+        """Positions of all joints, from the other library's."""
         model, x = self.model.uncoupled, self._vector(x, name, self.nq)
         pairs, followers = self.match(model)
         parts = []
@@ -136,7 +136,7 @@ class States:
         return as_configuration(model, q, f"q from {self.library}")
 
     def _vector(self, x, name, size):
-        """State of the other library as an array; an error for wrong sizes."""
+        """State vector of the other library as an array; an error for wrong sizes."""
         a = as_numbers(x, f"{self.library}'s {name}")
         if a.ndim == 0 or a.shape[-1] != size:
             raise ShapeError(
@@ -147,7 +147,7 @@ class States:
 
 
 def _all_joints(model, q, *, qd=None, qdd=None, tau=None):
-    """``model.uncoupled`` and the given arrays of all its joints, in this order.
+    """Model without couplings, and the given arrays for all its joints.
 
     Forces of followers are zero: what they would add is in those of the leaders.
     """
@@ -168,7 +168,7 @@ def _all_joints(model, q, *, qd=None, qdd=None, tau=None):
 
 
 def _leading_forces(model, q, tau):
-    """Joint forces of a model, ``Gᵀ tau``, from those of all joints at the positions ``q``."""
+    """Joint forces ``Gᵀ tau`` of a coupled model, from those of all joints."""
     y = q[..., model.independent_variables[0]]
     batch = np.broadcast_shapes(y.shape[:-1], tau.shape[:-1])
     y, tau = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (y, tau))
@@ -179,7 +179,7 @@ def _leading_forces(model, q, tau):
 
 
 def _assemble(parts, size, *arrays):
-    """The ``parts``, (indices, values), in the precision of the first array; zero elsewhere.
+    """Array assembled from (indices, values) parts; zero elsewhere.
 
     The batch axes are those of all ``arrays``, broadcast.
     """

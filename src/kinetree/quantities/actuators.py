@@ -24,7 +24,7 @@ def _count(model, options=None):
 
 
 def _states(model, options=None):
-    """Number of actuators with an activation."""
+    """Number of actuators with an activation state."""
     return len(actuators.stateful(model))
 
 
@@ -86,7 +86,7 @@ def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, t
 
 
 def _lengths(model, options=None):
-    """Numbers of integral action: two for each such actuator."""
+    """Number of values for integral action: two per such actuator."""
     return 2 * len(actuators.integrating(model))
 
 
@@ -119,7 +119,7 @@ def states_after(
 
 
 def needs_of(sensors: Sequence) -> dict:
-    """Arguments that sensors need besides ``q``, each with the first sensor that needs it."""
+    """Arguments that sensors need besides ``q``, each with a sensor that needs it."""
     found: dict = {}
     for s in sensors:
         need = KINDS[s.kind].needs
@@ -137,7 +137,7 @@ _NEEDED = {
 
 
 def _check(model, given):
-    """Raise where a sensor depends on something that is not given."""
+    """Raise an error if a sensor needs an argument that is not given."""
     for name, s in needs_of(model.sensors).items():
         what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
         if name == "contact":
@@ -175,7 +175,7 @@ def _check(model, given):
 def _readings(
     model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
 ):
-    """Readings of all sensors, with the accelerations that they need."""
+    """Readings of all sensors, with accelerations computed if needed."""
     if controls is None and not model.actuators:
         controls = np.zeros(0)
     if qdd is None and "qdd" in needs_of(model.sensors):

@@ -38,7 +38,7 @@ Method = Literal["least_squares", "joints"]
     public=False,
 )
 def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None, at=None) -> Any:
-    """Moment and force in base coordinates."""
+    """Moment and force of an applied force, in base coordinates."""
     T = pose(model, q, name)
     R, p, zero = T[:3, :3], T[:3, 3], np.zeros(3, dtype=int)
     f = zero if force is None else force
@@ -181,7 +181,7 @@ def generalized_velocity(
 
 
 def _chosen_rows(model, rows):
-    """Rows of body velocities by number; an error for others."""
+    """Indices of the given body velocities; an error for invalid ones."""
     some, count = np.asarray(rows), 6 * model.body_count
     if some.ndim != 1 or some.dtype.kind not in "iu" or np.any((some < 0) | (some >= count)):
         raise ShapeError(
@@ -191,7 +191,7 @@ def _chosen_rows(model, rows):
 
 
 def _joint_by_joint(model, q, V, frame):
-    """Joint velocities from body velocities, and their number that is determined."""
+    """Joint velocities from body velocities, joint by joint, and how many are determined."""
     if model.couplings:  # the joints that lead tell it all
         qd, rank = _joint_by_joint(model.uncoupled, model.expand(q), V, frame)
         return qd[..., model.independent_variables[1]], rank - len(model.couplings)
@@ -225,7 +225,7 @@ def _in_body_coordinates(model, q, V, frame):
 
 
 def _parent_velocity(T_parent, T, v, parent):
-    """Velocity of the parent in coordinates of the child."""
+    """Velocity of a parent body in coordinates of the child."""
     R = np.swapaxes(T[..., :3, :3], -1, -2) @ T_parent[..., :3, :3]
     apart = np.swapaxes(T_parent[..., :3, :3], -1, -2) @ (T[..., :3, 3:] - T_parent[..., :3, 3:])
     w, u = v[..., parent - 1, :3], v[..., parent - 1, 3:]
@@ -332,13 +332,13 @@ def rotate(R, v):
 
 
 def cross(a, b, axis=-1):
-    """Cross products along an axis."""
+    """Cross products of arrays of vectors along an axis."""
     (ax, ay, az), (bx, by, bz) = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
 
 
 def require_numbers(x, name, function):
-    """``x`` as numbers; raise TraceError for traced ones."""
+    """Array of numbers; TraceError for traced ones."""
     x = as_numbers(x, name)
     if x.dtype == object:
         raise TraceError(

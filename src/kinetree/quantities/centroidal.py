@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _is_laden(model, options):
-    """Whether all bodies on the base have mass: if one has none, others may be far from it."""
+    """Whether all bodies on the base have mass."""
     return all(on or p for on, p in zip(model.laden[1:], model.parent[1:], strict=True))
 
 
@@ -46,7 +46,7 @@ def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: 
 
 @quantity((3, "nv"), texts.center_of_mass_jacobian, general=True, gears=True)
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
-    """``J = ∂v/∂qd`` of the velocity ``v`` of the centre of mass, (..., 3, nv).
+    """Jacobian ``∂v/∂qd`` of the centre of mass's velocity, (..., 3, nv).
 
     ``center_of_mass_velocity(model, q, qd) == J @ qd + center_of_mass_velocity(model, q, 0 * qd)``;
     the last term is zero without prescribed joints.
@@ -91,7 +91,7 @@ def centroidal_momentum_bias(model: Model, q: ArrayLike, qd: ArrayLike) -> Array
     (6, "nv"), texts.centroidal_momentum_matrix, general=True, general_for=_is_laden, gears=True
 )
 def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
-    """``A = ∂h/∂qd`` of the centroidal momentum ``h``, (..., 6, nv).
+    """Centroidal momentum matrix ``A = ∂h/∂qd``, (..., 6, nv).
 
     ``centroidal_momentum(model, q, qd) == A @ qd + centroidal_momentum(model, q, 0 * qd)``;
     the last term is zero without prescribed joints.
@@ -146,7 +146,7 @@ def zero_moment_point(
 def support_margin(
     contacts: ArrayLike, point: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> Array:
-    """Distance of a point from the edge of the support polygon [m], (...).
+    """Distance of a point from the edge of the support polygon [m], (...); negative outside.
 
     Static: with ``center_of_mass`` the margin of a mechanism at rest. Dynamic: with
     ``zero_moment_point``.
@@ -177,7 +177,7 @@ def support_margin(
 
 
 def hull(points):
-    """Corners of the convex hull of points (n, 2), anticlockwise; no three of them in line.
+    """Corners of the convex hull of planar points (n, 2), anticlockwise.
 
     A. M. Andrew, "Another efficient algorithm for convex hulls in two dimensions", 1979.
     """
@@ -197,12 +197,12 @@ def hull(points):
 
 
 def _turn(a, b, c):
-    """Twice the area of the triangle, positive if it is anticlockwise."""
+    """Twice the signed area of a triangle, positive if anticlockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _horizontal_axes(up):
-    """Two unit vectors that span the ground and make a right-handed system with ``up``, (2, 3)."""
+    """Unit vectors that span the ground and form a right-handed system with ``up``, (2, 3)."""
     up = _points(up, "up")
     size = float(np.linalg.norm(up))
     if up.shape != (3,) or size == 0:

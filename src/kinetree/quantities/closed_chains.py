@@ -50,7 +50,7 @@ __all__ = ["forward_dynamics"]
 
 
 def forward_dynamics(model, arrays):
-    """Joint accelerations, (..., nv).
+    """Joint accelerations of mechanisms with loops, (..., nv).
 
     Args:
         model: the mechanism, with loops or couplings.
@@ -72,12 +72,12 @@ def forward_dynamics(model, arrays):
 
 
 def forward_dynamics_program(model):
-    """The program that is compiled for the forward dynamics of a mechanism with loops."""
+    """Compiled program of the forward dynamics of a mechanism with loops."""
     return _kernel(model, 0, 3).program
 
 
 def inverse_dynamics(model, arrays):
-    """Joint forces that produce an acceleration, (..., nv): the smallest, where there are many.
+    """Joint forces of mechanisms with loops, (..., nv), of least norm if not unique.
 
     ``forward_dynamics`` returns the acceleration again. The forces are those of the actuated joints
     (those with actuators; all joints of the tree, if there are none), of least sum of squares, and
@@ -97,7 +97,7 @@ def inverse_dynamics(model, arrays):
 
 @on_host
 def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """Actuator forces of a motion of a closed chain."""
+    """Actuator forces for a motion of a closed chain, (..., nv)."""
     return actuator_forces(model, actuated_freedoms(model), q, qd, qdd, f_ext).tau
 
 
@@ -157,7 +157,7 @@ def actuator_forces(
 
 
 def _inverse_terms(model, arrays, with_loop_joints) -> ClosedChainTerms:
-    """``ClosedChainTerms`` of all samples, compiled where the joints allow it."""
+    """Constraint and force terms of all samples, compiled where possible."""
     names = ("q", "qd", "qdd", "f_ext")[: len(arrays)]
     shapes = [argument_shape(model, name) for name in names]
     nc, nv = len(rows_of(model)), model.nv
@@ -193,7 +193,7 @@ def _inverse_terms(model, arrays, with_loop_joints) -> ClosedChainTerms:
 
 
 def _repair(model, arrays, qdd, health):
-    """``qdd`` with the samples that are not good replaced by those of the next solvers."""
+    """Accelerations with unreliable samples recomputed by other solvers."""
     batch, count = np.shape(health), np.size(health)
     shapes = [argument_shape(model, name) for name in _NAMES[: len(arrays)]]
     flat = [
@@ -219,7 +219,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def _kernel(model, number, count):
-    """The compiled solver number ``number`` for a number of arrays: ``qdd`` and its health."""
+    """Compiled solver by number: accelerations and their health."""
 
     def check(model, q, *arrays):
         require_unit_parts(model, q)
@@ -234,7 +234,7 @@ def _kernel(model, number, count):
 
 
 def _compile(model, key, names, sizes, text, reference):
-    """A kernel with several results, kept with the model.
+    """Compile a kernel with several results, kept with the model.
 
     Args:
         model: the mechanism.
@@ -278,7 +278,7 @@ def _compile(model, key, names, sizes, text, reference):
 
 
 def _way(model, number):
-    """The way of a number, or None."""
+    """Solver plan of a number, or None."""
     try:
         return next(islice(ways(model), number, None), None)
     except SingularError:
@@ -286,7 +286,7 @@ def _way(model, number):
 
 
 def _motion(model, q, qd, tau, f_ext=None, *, way):
-    """``qdd`` and the health of it, zero for a state that the mechanism cannot be in."""
+    """Accelerations and their health; zero health where the loops are open."""
     motion = constrained_acceleration(model, q, qd, tau, _as_forces(f_ext), way=way)
     health = motion.health
     for condition in is_closed(model, q, qd, motion.constraints):
@@ -295,7 +295,7 @@ def _motion(model, q, qd, tau, f_ext=None, *, way):
 
 
 def _trace_call(model, *arrays):
-    """Inside a kernel of the user's: what is not good there is computed outside it."""
+    """Traced forward dynamics in a user's kernel; samples of low health are recomputed outside."""
     arrays = [np.asarray(a) for a in arrays]
     solve = _anywhere if is_by_the_book() else partial(_motion, way=next(ways(model)))
     qdd, health = solve(model, *arrays)
@@ -306,7 +306,7 @@ def _trace_call(model, *arrays):
 
 
 def _anywhere(model, q, qd, tau, f_ext=None):
-    """``qdd`` and its health with no variables to solve for: in the range space, if that exists.
+    """Accelerations and health by a method without chosen pivots, if there is one.
 
     Else for coordinates by orthogonal columns, which have no pivots that were chosen beforehand.
     """
@@ -322,20 +322,20 @@ def _anywhere(model, q, qd, tau, f_ext=None):
 
 
 def _is_traced(a):
-    """Whether an array has symbols of a kernel that is being traced."""
+    """Whether an array holds symbols of a program that is being traced."""
     a = np.asarray(a)
     return a.dtype == object and any(isinstance(x, Expr) for x in a.ravel())
 
 
 def _one(model, q, qd, tau, f_ext=None):
-    """One sample in Python; complex and exact numbers by code without branches."""
+    """Accelerations of one sample in Python, also for complex and exact numbers."""
     if any(np.asarray(a).dtype.kind in "cO" for a in (q, qd, tau)):
         return _anywhere(model, q, qd, tau, f_ext)[0]
     return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))
 
 
 def _by_numpy(model, *arrays):
-    """All samples, one after the other."""
+    """Forward dynamics by NumPy, one sample after the other."""
     named = dict(zip(_NAMES, map(np.asarray, arrays), strict=False))
     validate(model, named)
     core = [len(argument_shape(model, name)) for name in named]

@@ -40,13 +40,13 @@ FORCES = {"f_ext": external_forces}
 
 
 def _with_both(text, lean):
-    """An algorithm, its lean formulation, and that with inertias left where they are."""
+    """Formulations of an algorithm: plain, lean, and with inertias unmoved."""
     return text, lean, fewest.as_built(lean)
 
 
 @coupled.for_couplings
 def _geared_forward_dynamics(gears, q, qd, tau, f_ext=None):
-    """Accelerations of independent variables, of joints that follow others."""
+    """Accelerations of independent variables of a model with linear couplings, (..., nv)."""
     q, qd = gears.positions(q), gears.velocities(qd)
     C = gears.forces(q, qd, 0 * qd, *(() if f_ext is None else (f_ext,)))
     return solve_positive(gears.inertia(q), (tau - C)[..., None])[..., 0]
@@ -54,13 +54,13 @@ def _geared_forward_dynamics(gears, q, qd, tau, f_ext=None):
 
 @coupled.for_couplings
 def _geared_inertia(gears, q):
-    """Inertia matrix of a model with linear couplings."""
+    """Inertia matrix of a model with linear couplings, (..., nv, nv)."""
     return gears.inertia(gears.positions(q))
 
 
 @coupled.for_couplings
 def _geared_inverse_inertia(gears, q):
-    """Inverse inertia matrix of a model with linear couplings."""
+    """Inverse inertia matrix of a model with linear couplings, (..., nv, nv)."""
     H = gears.inertia(gears.positions(q))
     return solve_positive(H, np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape))
 
@@ -69,7 +69,7 @@ def _geared_inverse_inertia(gears, q):
 
 
 def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """Every call for which there is no compiled code yet, or a mechanism with loops."""
+    """Inverse dynamics for calls without compiled code, or with loops."""
     if not as_model(model).is_constrained:
         return inverse_dynamics.definition(model, q, qd, qdd, f_ext)
     forces = () if f_ext is None else (external_forces(model, f_ext),)
@@ -110,7 +110,7 @@ def inverse_dynamics(
 
 
 def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
-    """Every call for which there is no compiled code yet, or that chooses a method."""
+    """Forward dynamics for calls without compiled code, or with a chosen method."""
     if method is None and not as_model(model).is_constrained:
         return forward_dynamics.definition(model, q, qd, tau, f_ext)
     if method is None:
@@ -172,7 +172,7 @@ def forward_dynamics(
 
 
 def _by_method(algorithm):
-    """Forward dynamics by one algorithm, compiled."""
+    """Quantity of forward dynamics by one algorithm."""
     return quantity(
         ("nv",),
         algorithm,
@@ -199,7 +199,7 @@ _BY_NUMPY = {"implicit": joint_space.forward_dynamics, "maximal": maximal.forwar
 
 @on_host
 def _forward_dynamics_by_numpy(model, q, qd, tau, f_ext, method):
-    """With ranks decided by values, one sample at a time."""
+    """Forward dynamics with ranks decided by numbers, one sample at a time."""
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "
@@ -269,7 +269,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
     serve=with_loops(lambda at: at.response(np.eye(at.model.nv, dtype=int)), none_kept),
 )
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """``H(q)⁻¹``, (..., nv, nv): how joint forces accelerate the joints.
+    """Inverse mass matrix ``H(q)⁻¹``, (..., nv, nv): joint accelerations per joint force.
 
     With loops it is ``G (Gᵀ H G)⁻¹ Gᵀ``, whatever the coordinates, and singular: forces that the
     loops carry accelerate nothing.
@@ -291,7 +291,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
 def bias_force(
     model: Model, q: ArrayLike, qd: ArrayLike, f_ext: Forces = None, *, independent: Names = None
 ) -> Array:
-    """``C(q, qd)``: joint forces at zero acceleration; gravity included, (..., nv).
+    """Bias force ``C(q, qd)``: joint forces at zero acceleration, gravity included, (..., nv).
 
     With loops, ``Gᵀ (C + H g)`` of the coordinates ``y`` of ``mass_matrix``, (..., p): the equation
     of motion is ``mass_matrix @ ydd + bias_force = Gᵀ tau``.
@@ -299,7 +299,7 @@ def bias_force(
 
 
 def _gravity_force(model, q):
-    """Gravity force where there is no compiled code yet, and of mechanisms with loops."""
+    """Gravity force for calls without compiled code, or with loops."""
     if not as_model(model).is_constrained:
         return gravity_force.definition(model, q)
     with calling("gravity_force"):
@@ -329,7 +329,7 @@ def gravity_force(model: Model, q: ArrayLike) -> Array:
 
 
 def _has_joints_alone(model, options):
-    """Whether all passive forces are those of joints of a tree."""
+    """Whether all passive forces are those of tree joints."""
     others = model.loops or model.tendons or model.gravity_compensation or model.fluid_forces
     return not others and all(joint.nq <= 7 for joint in model.joint[1:])
 
@@ -360,7 +360,7 @@ def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 def coriolis_matrix(
     model: Model, q: ArrayLike, qd: ArrayLike, *, independent: Names = None
 ) -> Array:
-    """A matrix ``C`` with ``C qd`` the velocity terms of the bias force, (..., nv, nv).
+    """Coriolis matrix ``C`` with ``C qd`` the velocity terms, (..., nv, nv).
 
     Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric. With
     prescribed joints no matrix does both, and ``JointError`` is raised. With loops it belongs to
@@ -378,7 +378,7 @@ def coriolis_matrix(
     serve=with_loops(lambda at: at.christoffel()),
 )
 def christoffel(model: Model, q: ArrayLike, *, independent: Names = None) -> Array:
-    """Coefficients of the velocity products, ``C_ij = Σ Γ_ijk qd_k``, (..., nv, nv, nv).
+    """Christoffel symbols with ``C_ij = Σ Γ_ijk qd_k``, (..., nv, nv, nv).
 
     Where ``qd`` is the derivative of ``q`` these are the Christoffel symbols of the first kind;
     with loops, those of the inertia matrix of the coordinates ``y`` of ``mass_matrix``,

@@ -46,7 +46,7 @@ def external_forces(model: Model, f_ext: Any) -> Array:
 
 
 def _places(model):
-    """The number of the body of every frame, and forces that are zero."""
+    """Number of the body of every frame, and zero forces for all bodies."""
     names = (*model.body_names, *model.frame_names)
 
     def make():
@@ -58,7 +58,7 @@ def _places(model):
 
 
 def _any_forces(model, f_ext):
-    """External forces as an array, from an array or a dictionary by frame."""
+    """External forces as an array (..., body_count, 6), from an array or a dict by frame."""
     if isinstance(f_ext, dict):
         forces = {name: _force(name, f) for name, f in f_ext.items()}
         if any(map(is_foreign, forces.values())):
@@ -81,7 +81,7 @@ def _any_forces(model, f_ext):
 
 
 def _stack(model, forces):
-    """Stack forces that are arrays of another library."""
+    """Stack forces given as arrays of another library."""
     common("f_ext", [Argument(name, (6,)) for name in forces], list(forces.values()))
     rows = {}
     for name, f in forces.items():
@@ -92,7 +92,7 @@ def _stack(model, forces):
 
 
 def _force(name, f):
-    """Force on a body as an array (..., 6)."""
+    """Spatial force on a body as an array (..., 6)."""
     if isinstance(f, Motion):
         raise SpatialTypeError(f"f_ext[{name!r}] must be a Force or (..., 6), got a Motion")
     f = as_given(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")
@@ -102,12 +102,12 @@ def _force(name, f):
 
 
 def _common_batch(forces):
-    """Batch axes that all forces broadcast to."""
+    """Batch shape to which all forces broadcast."""
     leads = [f.shape[:-1] for f in forces.values()]
     names = [f"{name!r}:" for name in forces]
     return common_shape(names, leads, "batch axes of the forces in f_ext")
 
 
 def _common_type(forces):
-    """Type of numbers that holds all forces."""
+    """Number type that holds all forces."""
     return np.result_type(*(f.dtype for f in forces.values()))

@@ -19,7 +19,7 @@ REPAID = 16
 
 
 def are_few(model, key, arrays, core) -> bool:
-    """Whether the samples of a call are computed one after the other.
+    """Whether a call has so few samples that they are computed one by one, uncompiled.
 
     Args:
         model: the mechanism.

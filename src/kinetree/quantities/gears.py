@@ -33,7 +33,7 @@ __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratio
 
 @quantity(("uncoupled.nv", "nv"), public=False)
 def ratios(model: Model, q: ArrayLike) -> Array:
-    """``G``: velocities of all joints for a unit of each velocity variable.
+    """Matrix ``G`` of gear ratios: velocities of all joints per velocity variable.
 
     Args:
         model: the mechanism.
@@ -54,7 +54,7 @@ def rotors(model: Model) -> tuple[str, ...]:
 
 
 def _gear(model, i):
-    """The coupling, of constant ratio, between a rotor and the joint it drives; else None."""
+    """Coupling of constant ratio between a rotor and the joint it drives; else None."""
     body = model.bodies[i - 1]
     if model.children[i] or not isinstance(body.joint, Revolute) or not _is_round(body):
         return None
@@ -65,7 +65,7 @@ def _gear(model, i):
 
 
 def _is_round(body):
-    """Whether a body looks the same however far it has turned about its joint."""
+    """Whether a body's inertia is unchanged by rotation about its joint."""
     axis = np.array(body.joint.axis, dtype=float)
     I = np.asarray(body.inertia.rotational, dtype=float)
     h = np.asarray(body.inertia.first_moment, dtype=float)
@@ -79,7 +79,7 @@ def _is_round(body):
 
 @names_itself
 def by_armature(model: Model) -> Model:
-    """The model with armature instead of rotors: they are fixed to their carriers.
+    """Model with armature instead of rotors, which are fixed to their carriers.
 
     The mass of a rotor stays; its spin is represented only by ``ratio² I`` at the joint that it
     drives. If the rotor's joint was the independent one, the joint that it drives takes its place.
@@ -110,13 +110,13 @@ def by_armature(model: Model) -> Model:
 
 
 def _driven_joint(gear, i):
-    """The joint that rotor ``i`` drives, and how many times as fast the rotor turns."""
+    """Joint that rotor ``i`` drives, and the gear ratio."""
     ratio = gear.coefficients[1]
     return (gear.source, ratio) if gear.joint == i else (gear.joint, 1 / ratio)
 
 
 def _moved_to_joint(actuator, gear):
-    """Move an actuator from a rotor to its joint: torque times the ratio."""
+    """Actuator moved from a rotor to its joint, with torque times the ratio."""
     joint, ratio = _driven_joint(gear, actuator.joint)
     c0, c1 = gear.coefficients  # the rotor is at ``ratio q + offset``
     offset = actuator.gear[0] * (c0 if gear.joint == actuator.joint else -c0 / c1)
@@ -144,7 +144,7 @@ class ArmatureError(NamedTuple):
 
 @on_host
 def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> ArmatureError:
-    """Errors of the approximation ``by_armature`` in a state, relative, of ``H`` and ``C``.
+    """Relative errors of ``H`` and ``C`` by the approximation ``by_armature`` in a state.
 
     With loops these are those of the independent coordinates, see ``mass_matrix``.
 
@@ -180,7 +180,7 @@ def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> A
 
 
 def _joints_lead(model):
-    """Mechanism with the variables of the joints in place of those of their rotors."""
+    """Model in the variables of the driven joints instead of their rotors'."""
     gears = [g for i in range(1, model.body_count + 1) if (g := _gear(model, i)) and g.joint != i]
     turned = [
         Coupling(
@@ -211,7 +211,7 @@ def add_rotor(
     leads: Literal["joint", "rotor"] = "joint",
     dynamics: JointDynamics | None = None,
 ) -> Model:
-    """A motor's rotor, as a body that turns ``ratio`` times as fast as a joint.
+    """Model with a motor's rotor: a body that turns ``ratio`` times as fast as a joint.
 
     It is carried by the body with the stator, so the rotation of that body has effects: gyroscopic
     forces and the small inertial couplings that ``armature = ratio² I`` leaves out, see

@@ -39,13 +39,13 @@ class HybridDynamics(NamedTuple):
 
 
 def _given_variables(model, options):
-    """The variables of the joints whose accelerations are given: coordinates of a closed chain."""
+    """Indices of the velocity variables of the joints with given accelerations."""
     rest = [i for i in range(1, model.body_count + 1) if i not in options["free"]]
     return tuple(map(int, hybrid.variables(model, rest)))
 
 
 def _both(*algorithms, loops=None, general=True):
-    """``tau`` and ``qdd`` of all joints, one above the other."""
+    """Joint forces and accelerations stacked, (2, nv)."""
     return quantity(
         (2, "nv"),
         *algorithms,
@@ -74,7 +74,7 @@ def _hybrid_aba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
 
 @_both(hybrid.hybrid_dynamics, general=False)
 def _hybrid_crba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
-    """Forces and accelerations by the inertia matrix of the joints that are free."""
+    """Forces and accelerations by the inertia matrix of the free joints."""
 
 
 _METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}
@@ -135,7 +135,7 @@ _ARRAYS = ("q", "qd", "tau", "qdd")
 
 @on_host
 def _solve_tied(model, arrays, f_ext, free, error):
-    """``tau`` and ``qdd`` where loops tie what is given, one sample at a time; or the error."""
+    """Hybrid dynamics where loops tie given accelerations, sample by sample; or the error."""
     named: dict[str, Any] = {n: np.asarray(a) for n, a in zip(_ARRAYS, arrays, strict=True)}
     if f_ext is not None:
         named["f_ext"] = external_forces(model, f_ext)
@@ -168,12 +168,12 @@ def _solve_tied(model, arrays, f_ext, free, error):
     serve=with_loops(hybrid.closed_response, _given_variables),
 )
 def _hybrid_response(model, q, *, free) -> Any:
-    """``hybrid_response`` by numbers of joints."""
+    """Response of hybrid dynamics, with free joints given by number."""
 
 
 @register
 def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ()) -> Array:
-    """How the results of ``hybrid_dynamics`` depend on its inputs at one instant, (..., nv, nv).
+    """Derivatives of ``hybrid_dynamics`` by its given forces and accelerations, (..., nv, nv).
 
     Row and column ``k`` stand for variable ``k``: a row is its acceleration if the joint is free
     and its force otherwise; a column is the opposite. If all joints are free, this is the inverse

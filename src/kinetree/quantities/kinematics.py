@@ -44,7 +44,7 @@ Kind = Literal["spatial", "classical"]
 
 
 def _of_frame(algorithm):
-    """An algorithm about a frame, for the names that callers use."""
+    """Algorithm of a frame object wrapped to take frame names."""
 
     def of_names(model, *state, name, frame, relative_to, **options):
         observer = None if relative_to is None else model.frame(relative_to)
@@ -54,13 +54,13 @@ def _of_frame(algorithm):
 
 
 def _pose(model, q, *, name, relative_to):
-    """Pose of a frame relative to the base or another frame."""
+    """Pose of a frame by name, relative to the base or another frame."""
     observer = None if relative_to is None else model.frame(relative_to)
     return texts.frame_pose(model, q, model.frame(name), observer)
 
 
 def _check(model, given):
-    """Raise for names that the model does not have, and for choices that mean nothing."""
+    """Raise an error for unknown frame names or invalid choices of coordinates."""
     if "kind" in given and given["kind"] not in ("spatial", "classical"):
         raise UnknownNameError(
             f"an acceleration has no kind {given['kind']!r}; use 'spatial' or 'classical'"
@@ -76,7 +76,7 @@ def _check(model, given):
 
 
 def _in_the_base(model, options):
-    """Motions against other frames depend on the joints between the two: code for one robot."""
+    """Whether motions are relative to the base, so that general code serves."""
     return options.get("relative_to") is None
 
 
@@ -227,7 +227,7 @@ Rows = str | Sequence[str] | None
 
 
 def _inverse_map(algorithm):
-    """An algorithm with the inverse of a Jacobian, for the names that callers use."""
+    """Inverse Jacobian algorithm wrapped to take frame names."""
 
     def of_names(model, *state, name, frame, rows, relative_to, **options):
         observer = None if relative_to is None else model.frame(relative_to)
@@ -238,7 +238,7 @@ def _inverse_map(algorithm):
 
 
 def _with_loops(name):
-    """Calls without a kernel: with loops, the answer is sought among the motions they allow."""
+    """Function for calls of an inverse map with loops, by their allowed motions."""
 
     def otherwise(model, *args, **options):
         defined = DEFINITIONS[name]
@@ -299,7 +299,7 @@ def _allowed_by_loops(model, function, arrays, options):
 
 
 def _inverse_quantity(name):
-    """Definition of an inverse map from a task velocity or acceleration to joints."""
+    """Quantity that maps a task velocity or acceleration to joints."""
     size = Argument((lambda model, options: len(task_rows(options["rows"])),))
     return _frame_quantity(
         ("nv",),
@@ -373,7 +373,7 @@ def joint_acceleration(
 
 
 def require_reference(frame):
-    """Raise UnknownNameError for what does not say how coordinates are meant."""
+    """Raise UnknownNameError for an unknown reference of coordinates."""
     if not isinstance(frame, str) or frame not in ("world", "body", "aligned"):
         raise UnknownNameError(
             f"frame must be 'world', 'body' or 'aligned', got {frame!r}; the frame or body whose "
@@ -382,7 +382,7 @@ def require_reference(frame):
 
 
 def reference_point(frame, point):
-    """``point`` as numbers, if there is one and it has a meaning."""
+    """Point as numbers (..., 3), after a check that the reference allows one; or None."""
     require_reference(frame)
     if point is None:
         return None

@@ -45,7 +45,7 @@ def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 def mass_matrix_rate(
     model: Model, q: ArrayLike, qd: ArrayLike, *, independent: Names = None
 ) -> Array:
-    """``dH/dt`` while the mechanism moves at ``qd``, (..., nv, nv).
+    """Time derivative ``dH/dt`` of the mass matrix at the velocity ``qd``, (..., nv, nv).
 
     With loops, the rate of the matrix of the coordinates ``y`` that ``mass_matrix`` returns.
     """
@@ -53,17 +53,17 @@ def mass_matrix_rate(
 
 @quantity((), energy.kinetic_energy_rate, general=True)
 def kinetic_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """``dT/dt`` [W], (...)."""
+    """Rate of the kinetic energy ``dT/dt`` [W], (...)."""
 
 
 @quantity((), energy.potential_energy_rate, general=True)
 def potential_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``dU/dt`` [W], (...)."""
+    """Rate of the potential energy ``dU/dt`` [W], (...)."""
 
 
 @quantity(("nv",), energy.generalized_force, read=FORCES, general=True)
 def generalized_force(model: Model, q: ArrayLike, f_ext: Forces) -> Array:
-    """Joint forces equivalent to forces on bodies, with the same power: ``Q = Σ Jᵀ f``, (..., nv).
+    """Generalised force ``Q = Σ Jᵀ f``, (..., nv), equivalent to forces on bodies.
 
     Args:
         model: the mechanism.
@@ -87,7 +87,7 @@ class PowerBalance(NamedTuple):
 
     @property
     def residual(self):
-        """Energy that appears from nowhere: rounding errors, and what prescribed joints put in."""
+        """Unaccounted power [W]: rounding errors, and what prescribed joints supply."""
         return self.kinetic + self.potential - self.joints - self.external
 
 

@@ -43,23 +43,23 @@ __all__ = [
 
 
 def coordinate_count(model, options) -> int:
-    """Number of independent coordinates: ``nv``, or the degrees of freedom if there are loops."""
+    """Number of independent coordinates: ``nv``, or the degrees of freedom with loops."""
     return len(independent_variables(model)) if model.is_constrained else model.nv
 
 
 def coordinate_names(model) -> tuple[str, ...]:
-    """Names of the independent coordinates of a mechanism with loops, as it chooses them."""
+    """Names of the independent coordinates chosen for a mechanism with loops."""
     names = variable_names(model)
     return tuple(names[i] for i in independent_variables(model))
 
 
 def none_kept(model, options) -> tuple:
-    """No variable has to be independent: what the result does not depend on."""
+    """Empty tuple: no particular variable has to be independent."""
     return ()
 
 
 def with_loops(text, keep=None):
-    """Server of the calls of a quantity for which there is no kernel.
+    """Server of a quantity for mechanisms with loops, by their allowed motions.
 
     Args:
         text: takes an ``AllowedMotion`` and, by name, the arrays other than ``q`` and ``qd`` and
@@ -87,7 +87,7 @@ def with_loops(text, keep=None):
 
 
 def require_no_choice(model, independent):
-    """Raise LoopError where coordinates of a tree are chosen."""
+    """Raise LoopError if coordinates are chosen for a mechanism without loops."""
     if independent is not None:
         raise LoopError(
             f"model {model.name!r} has no loops: all its joint variables are independent, got "
@@ -111,7 +111,7 @@ class _Closed:
 
     @cached_property
     def plan(self):
-        """Order of elimination, which takes a while to choose; None where there is none."""
+        """Elimination plan of the coordinates, chosen once; None where there is none."""
         return coordinate_plan(self.model, self.keep)
 
     def result(self, arrays):
@@ -132,14 +132,14 @@ class _Closed:
         return found if np.all(health >= 1) else self._repair(arrays, found, health)
 
     def _are_few(self, arrays):
-        """Whether samples do not repay compiling; with couplings, coordinates would be others."""
+        """Whether a call has too few samples to repay compiling."""
         if self.model.couplings:
             return False
         key = self.definition.name, *self.options.values(), self.coordinates or self.keep
         return are_few(self.model.timeless, key, arrays, [len(i.shape) for i in self.inputs])
 
     def _require_plan(self):
-        """Raise an error if no order of elimination suits the coordinates."""
+        """Raise an error if no elimination plan suits the coordinates."""
         if self.plan is None:
             raise SingularError(
                 f"{self.definition.called}: model {self.model.name!r} has no order of elimination "
@@ -147,7 +147,7 @@ class _Closed:
             )
 
     def _at(self, arrays, motion):
-        """The algorithm for one sample, and what finds the motions that its state allows."""
+        """Function of the allowed motion for one sample, and the generator of such motions."""
         given = dict(zip(self.names, arrays, strict=True))
         if "f_ext" in given:
             given["f_ext"] = [None, *map(Force.from_array, given["f_ext"])]
@@ -155,7 +155,7 @@ class _Closed:
         return lambda at: self.text(at, **given, **self.options), motion(self.model, q, qd)
 
     def _by_plan(self, *arrays, anywhere):
-        """Result and health, of numbers of any kind."""
+        """Result and health for one sample of any kind of numbers, by the plan."""
         plan: Any = self.plan  # which callers have required
         motion = partial(allowed_motion, chosen=plan, anywhere=anywhere)
         text, (at, health) = self._at(arrays, motion)
@@ -163,7 +163,7 @@ class _Closed:
         return found, health()
 
     def _one(self, *arrays):
-        """The result by singular values; complex and exact numbers by what needs none."""
+        """Result for one sample, with ranks by singular values if the numbers allow it."""
         if any(np.asarray(a).dtype.kind in "cO" for a in arrays):
             return self._by_plan(*arrays, anywhere=True)[0]
         arrays = [np.asarray(a, float) for a in arrays]
@@ -183,12 +183,12 @@ class _Closed:
         return text(changed)
 
     def labels(self):
-        """Names of the coordinates."""
+        """Names of the independent coordinates."""
         labels = coordinate_labels(self.model)
         return [repr(labels[c]) for c in self.coordinates]
 
     def _trace_call(self, *arrays):
-        """Inside a kernel of the user's: what is not good there is computed outside it."""
+        """Traced result in a user's kernel, with a check of its health."""
         found, health = self._by_plan(*arrays, anywhere=True)
         is_good: Any = less(1, health)
         if not isinstance(is_good, (bool, np.bool_)):
@@ -196,7 +196,7 @@ class _Closed:
         return found
 
     def _over_batch(self, function, arrays):
-        """Results of a function of one sample over all samples."""
+        """Results of a function of one sample for all samples."""
         named = dict(zip(self.names, map(np.asarray, arrays), strict=True))
         core = [len(i.shape) for i in self.inputs]
         return over_batch(function, named, core=core, shape=self.shape)
@@ -211,13 +211,13 @@ class _Closed:
         self.definition.validate(self.model, self.names, arrays, self.options)
 
     def _kernel(self, anywhere=False):
-        """Result and health, compiled."""
+        """Kernel of result and health, compiled once."""
         if anywhere not in self.kernels:
             self.kernels[anywhere] = self._compile(anywhere)
         return self.kernels[anywhere]
 
     def _compile(self, anywhere):
-        """Kernel that closes the loops."""
+        """Compile the kernel of result and health for closed loops."""
 
         def text(q, *arrays):
             require_unit_parts(self.model, q)
@@ -242,7 +242,7 @@ class _Closed:
         )
 
     def _repair(self, arrays, found, health):
-        """The result, with the samples that are not good replaced."""
+        """Result with unreliable samples recomputed one by one."""
         batch, count = np.shape(health), np.size(health)
         flat = [
             np.broadcast_to(a, batch + i.shape).reshape(count, *i.shape)
@@ -274,7 +274,7 @@ class _Closed:
     serve=with_loops(lambda at: np.concatenate([at.G, at.g[:, None]], axis=1)),
 )
 def allowed_velocities(model, q, qd, *, independent=None) -> Any:
-    """``G`` and, as its last column, ``g`` of ``qdd = G ydd + g``; ``y = q`` in a tree."""
+    """Basis ``G``, with ``g`` as last column, of ``qdd = G ydd + g``."""
     return np.eye(model.nv, model.nv + 1, dtype=int)
 
 
@@ -287,5 +287,5 @@ def allowed_velocities(model, q, qd, *, independent=None) -> Any:
     serve=with_loops(lambda at: at.rate_along(at.qd)),
 )
 def allowed_velocity_rate(model, q, qd, *, independent=None) -> Any:
-    """``dG/dt`` while the mechanism moves at ``qd``."""
+    """Rate ``dG/dt`` of the basis of allowed velocities at the velocity ``qd``."""
     return np.zeros((model.nv, model.nv), dtype=int)

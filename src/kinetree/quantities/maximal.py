@@ -85,7 +85,7 @@ class GeneralizedState(NamedTuple):
 
 @quantity(("body_count", 18), called="maximal_state", public=False, general=True)
 def _bodies(model, q, qd, *, at) -> Any:
-    """Position, rotation, velocity and angular velocity of every body in a row."""
+    """Position, rotation, velocity and angular velocity of every body, a row each."""
     X, v = body_velocities(model, q, qd)
     X_0, rows = base_transforms(model, X), model.table()
     for i in model.outward():
@@ -136,7 +136,7 @@ _of_poses = partial(
 
 @_of_poses(("uncoupled.nq",))
 def _joint_by_joint(model, poses) -> Any:
-    """Coordinates of every joint, from the pose of its body in its parent."""
+    """Position variables of every joint, from poses of its two bodies."""
     whole = model.uncoupled
     X_0 = [Plucker.identity(), *map(Plucker.from_pose, poses)]
     parts = [np.zeros(0, int)]
@@ -148,13 +148,13 @@ def _joint_by_joint(model, poses) -> Any:
 
 @quantity(("nq",), arrays={"near": CONFIGURATION}, called="generalized_position", public=False)
 def _turned_over(model, q, near) -> Any:
-    """Configuration with rotation vectors that continue a motion."""
+    """Configuration in rotation vectors that continue a motion from ``near``."""
     return continue_state(model, q, model.zero_velocity, near)[0]
 
 
 @_of_poses(("body_count", 6), general=True)
 def _offsets(model, q, poses) -> Any:
-    """Turn and shift of every body to the pose that it should have, along the axes of the base."""
+    """Rotation and displacement of every body to its given pose, in base axes."""
     X_0, e = base_transforms(model, joint_transforms(model, q)[0]), model.table()
     for i in model.outward():
         X, Y = Plucker.from_pose(model.of_body(poses, i)), X_0[i]
@@ -264,7 +264,7 @@ def generalized_state(
 
 
 def _closest(model, q, near):
-    """Configuration in variables close to ``near``."""
+    """Configuration in the joint charts that contain ``near``."""
     check_batches("generalized_position", poses=(q, 1), near=(np.asarray(near), 1))
     if any(joint.turns_over for joint in model.joint[1:]):
         q = _turned_over(model, q, near)
@@ -281,7 +281,7 @@ def _closest(model, q, near):
 
 
 def _least_squares(model, q, T):
-    """Gauss and Newton's iteration: the gradient of the squared distances is ``-Jᵀ e``."""
+    """Gauss-Newton iteration on the squared distances of bodies to their poses."""
     for _ in range(50):
         e = _offsets(model, q, T)
         J = jacobians(model, q, frame="aligned")
@@ -294,7 +294,7 @@ def _least_squares(model, q, T):
 
 
 def _distances(model, q, T):
-    """Distance of every body from where it should be, by the size of the mechanism, (..., n)."""
+    """Distance of every body from its pose, relative to the mechanism's size, (..., n)."""
     e = _offsets(model, q, T)
     sizes = [np.linalg.norm(X.r) for X in model.tree_transform[1:]]
     origin = T[..., :1, :3, 3]
@@ -308,7 +308,7 @@ def _distances(model, q, T):
 
 
 def _point(model, i, at):
-    """Point of a body: its origin or centre of mass."""
+    """Reference point of a body: its origin or mass centre."""
     I = model.inertia[i]
     if at == "origin":
         return np.zeros(3, int)
@@ -319,13 +319,13 @@ def _point(model, i, at):
 
 
 def _points(model, at):
-    """Points of all bodies in their own coordinates, (body_count, 3)."""
+    """Reference points of all bodies in body coordinates, (body_count, 3)."""
     points = [_point(model, i, at) for i in range(1, model.body_count + 1)]
     return np.array(points, dtype=float).reshape(-1, 3)
 
 
 def _check_point(at, force):
-    """Raise an error unless ``at`` names a point that suits the forces."""
+    """Raise an error unless ``at`` names a reference point that suits the forces."""
     if at not in ("center_of_mass", "origin"):
         raise UnknownNameError(f"at must be 'center_of_mass' or 'origin', got {at!r}")
     if at == "origin" and force is not None:
@@ -333,14 +333,14 @@ def _check_point(at, force):
 
 
 def _vectors(model, x, name):
-    """Vectors of all bodies, (..., body_count, 3)."""
+    """Vectors of all bodies as an array (..., body_count, 3)."""
     x = require_numbers(x, name, "generalized_state")
     require_shape(as_model(model), x, name, ("body_count", 3))
     return check_finite(x, name, core=2)
 
 
 def _checked_poses(model, T):
-    """Poses of all bodies; an error names the first that is not one."""
+    """Poses of all bodies; an error names the first that is no pose."""
     T = require_numbers(T, "poses", "generalized_position")
     require_shape(model, T, "poses", ("body_count", 4, 4))
     check_finite(T, "poses", core=3)
@@ -359,7 +359,7 @@ def _checked_poses(model, T):
 
 
 def _require_explained(model, apart, tolerance, unknown, given):
-    """Raise UnreachableError for the body whose motion is farthest from what joints allow."""
+    """Raise UnreachableError naming the body whose pose the joints allow least."""
     if not np.max(apart, initial=0.0) > tolerance:
         return
     *sample, k = (int(i) for i in np.unravel_index(np.argmax(apart), apart.shape))
@@ -373,7 +373,7 @@ def _require_explained(model, apart, tolerance, unknown, given):
 
 
 def _singular_variables(model, q):
-    """Message that names joints in singular configurations."""
+    """Error message naming joints in singular configurations."""
     names = [
         f"{name!r} ({type(joint).__name__})"
         for name, joint, part in zip(

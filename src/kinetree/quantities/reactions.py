@@ -36,7 +36,7 @@ Part = Literal["total", "bearing", "drive"]
 
 
 def _joint_reactions(model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=None, **options):
-    """Reactions of every call without compiled code, or for a motion of a mechanism with loops."""
+    """Joint reactions for calls without compiled code, or with loops."""
     loops = as_model(model).loops
     if qdd is None and tau is None:
         raise ShapeError("joint_reactions needs the motion qdd or the joint forces tau")
@@ -55,12 +55,12 @@ def _joint_reactions(model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=N
 
 
 def _names(model):
-    """Names of all joints, of the tree and of loops."""
+    """Names of all tree and loop joints."""
     return (*model.joint_names, *model.loop_names)
 
 
 def _check(model, joint, part, frame):
-    """Raise for names that mean nothing."""
+    """Raise an error for unknown joints, parts or frames."""
     if part not in texts.PARTS:
         choices = ", ".join(map(repr, texts.PARTS))
         raise UnknownNameError(f"part of a reaction must be one of {choices}, got {part!r}")
@@ -102,7 +102,7 @@ def _along_loops(model, loop_tau):
 
 
 def _shape(model, options):
-    """Shape of the result: of one joint or of all."""
+    """Shape of the result: for one joint or all."""
     return (6,) if options["joint"] is not None else (len(_names(model)), 6)
 
 
@@ -119,7 +119,7 @@ def _of_motion(
     frame="joint",
     joint=None,
 ):
-    """From the motion, and from the forces of the loop joints."""
+    """Joint reactions from a motion and the forces of loop joints."""
     wanted = None
     if joint is not None or model.loops:
         names = _names(model)
@@ -131,7 +131,7 @@ def _of_motion(
 
 
 def _of_state(model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, part, frame, joint):
-    """From the motion, from the joint forces, or from both."""
+    """Joint reactions from a motion, from joint forces, or both."""
     forces, lam = texts.add_loop_forces(model, q, f_ext, loop_tau), None
     if qdd is None and model.is_general:
         qdd = aba.forward_dynamics(model, q, qd, tau, forces)
@@ -147,7 +147,7 @@ def _of_state(model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, pa
 
 
 def _of_whole_tree(model, options):
-    """Whether all joints of a tree are requested, and drives are pure forces along their joints."""
+    """Whether the compiled code for all joints of a tree serves the call."""
     drives = any(b.dynamics is not None and b.dynamics.drive for b in model.bodies)
     return (
         options["joint"] is None
@@ -227,12 +227,12 @@ _ROWS = Argument((lambda model, _: len(rows_of(model)),))
     public=False,
 )
 def _under(model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, part, frame, joint) -> Any:
-    """Reactions under known forces of the loop joints."""
+    """Compiled joint reactions for known forces of the loop joints."""
 
 
 @on_host
 def _of_closed_motion(model, q, qd, qdd, f_ext, loop_tau, **options):
-    """With the actuator forces that produce the motion, the smallest; ranks are decided here."""
+    """Joint reactions of a closed chain, with least actuator forces for the motion."""
     if loop_tau is not None:
         raise LoopError("with qdd alone, forces of loop joints are found: give tau with loop_tau")
     freedoms, f_ext = (
@@ -252,7 +252,7 @@ def _of_closed_motion(model, q, qd, qdd, f_ext, loop_tau, **options):
 
 @quantity((lambda model, _: len(rows_of(model)), "nv"), public=False, called="unique_reactions")
 def _constraint_matrix(model, q) -> Any:
-    """``K``, a row for each constraint of a loop joint."""
+    """Constraint matrix ``K`` of the loop joints, a row per constraint."""
     return loop_constraints(model, q, model.zero_velocity).K
 
 
@@ -293,7 +293,7 @@ def unique_reactions(
 
 
 def _warn(model):
-    """Say once for a model that some of its reactions are not unique."""
+    """Warn once for a model that some of its reactions are not unique."""
 
     def make():
         policy = rank_policy(model.numeric)

@@ -30,13 +30,13 @@ Friction = bool | Literal["viscous", "coulomb"]
 
 
 def _parameter_count(model, options):
-    """Ten for each body, and one for each effect of a joint, whether it leads or follows."""
+    """Number of parameters: ten per body, and one per effect of a joint."""
     effects = texts.joint_effects(options.get("friction", False), options.get("rotors", False))
     return 10 * model.body_count + len(effects) * model.uncoupled.nv
 
 
 def _check(model, given):
-    """Raise an error for unknown effects of friction."""
+    """Raise an error for unknown friction effects."""
     texts.joint_effects(given["friction"])  # or an error
 
 
@@ -46,7 +46,7 @@ def _along_loops(at, qdd, friction, rotors):
 
 
 def _with_joint_columns(model, options):
-    """Regressor with columns of effects at joints, beside the one without them."""
+    """Regressor with columns of joint effects, when requested."""
     effects = texts.joint_effects(options["friction"], options["rotors"])
     if not effects or model.couplings or model.is_constrained:
         return None
@@ -67,7 +67,7 @@ def _with_joint_columns(model, options):
 
 
 def _general_text(options):
-    """Text of general code where no option is set, else None."""
+    """General code of the regressor if no option is set, else None."""
     return None if any(options.values()) else texts.regressor_in_base_coordinates
 
 
@@ -119,12 +119,12 @@ def regressor(
 
 @quantity((6, _parameter_count), texts.momentum_regressor, general=True, gears=True)
 def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``Y`` with ``momentum(model, q, qd) == Y @ p``, (..., 6, 10 body_count)."""
+    """Regressor ``Y`` of the momentum about the base origin, (..., 6, 10 body_count)."""
 
 
 @quantity((_parameter_count,), texts.kinetic_energy_regressor, general=True)
 def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``y`` with ``kinetic_energy(model, q, qd) == y @ p``, (..., 10 body_count).
+    """Regressor ``y`` of the kinetic energy, (..., 10 body_count).
 
     That of the bodies: armature of a model adds its own.
     """
@@ -132,12 +132,12 @@ def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array
 
 @quantity((_parameter_count,), texts.potential_energy_regressor, general=True)
 def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
-    """``y`` with ``potential_energy(model, q) == y @ p``, (..., 10 body_count)."""
+    """Regressor ``y`` of the potential energy, (..., 10 body_count)."""
 
 
 @quantity((_parameter_count,), texts.energy_regressor, general=True, gears=True)
 def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``y`` with ``y @ p`` the kinetic and potential energy of the bodies, (..., 10 body_count).
+    """Regressor ``y`` of kinetic plus potential energy, (..., 10 body_count).
 
     Its change over a motion is the work of the joint forces: identification without accelerations.
     """

@@ -56,7 +56,7 @@ class OperationalSpace(NamedTuple):
 
 
 def _of_task(algorithm):
-    """An algorithm about a task, for the names that callers use; and by its leanest versions."""
+    """Task algorithms wrapped to take frame names: by plain and leanest formulations."""
 
     def of_names(model, *state, name, frame, rows, **options):
         return algorithm(model, *state, model.frame(name), frame, rows=rows, **options)
@@ -65,7 +65,7 @@ def _of_task(algorithm):
 
 
 def _by_articulated_bodies(algorithm):
-    """The algorithm for every robot."""
+    """General code of a task quantity, by articulated bodies."""
     text = getattr(articulated, algorithm.__name__)
 
     def of_options(options):
@@ -79,7 +79,7 @@ def _by_articulated_bodies(algorithm):
 
 
 def _moves_by_joints(model, options):
-    """Whether the joints that move the frame are there, and none of them moves by itself."""
+    """Whether a frame moves with the joints, and no joint is prescribed."""
     on_base = model.frame(options["name"]).body == 0
     return not on_base and not any(joint.moves_by_itself for joint in model.joint[1:])
 
@@ -90,7 +90,7 @@ def _size(model, options):
 
 
 def _check(model, given):
-    """Raise for names that the model does not have, and for choices that mean nothing."""
+    """Raise an error for unknown frame names or invalid choices of coordinates."""
     model.frame(given["name"])
     _rows(given["rows"])
     reference_point(given["frame"], given["point"])
@@ -100,7 +100,7 @@ def _check(model, given):
 
 
 def _damping(model, damping):
-    """The damping of every call, also of those that find their kernel: it must be positive."""
+    """Damping of a call as a positive number, or an error."""
     damping = as_given(damping, "damping")
     if is_foreign(damping) or damping.dtype == object:
         return damping
@@ -128,7 +128,7 @@ def _rows(rows):
 
 
 def _with_loops(algorithm):
-    """The algorithm for mechanisms with loops, by the motions that these allow."""
+    """Task algorithm for mechanisms with loops, by their allowed motions."""
 
     def text(at, *, name, frame, **options):
         vectors = [options.pop(n) for n in ("acceleration", "force") if n in options]
@@ -140,7 +140,7 @@ def _with_loops(algorithm):
 
 
 def _task_quantity(shape, algorithm):
-    """A quantity of a task: the motion of a frame, or some coordinates of it."""
+    """Quantity of a task: the motion of a frame, or some of its coordinates."""
     return quantity(
         shape,
         *_of_task(algorithm),
@@ -212,7 +212,7 @@ def operational_space_bias(
     point: ArrayLike | None = None,
     damping: ArrayLike | None = None,
 ) -> Array:
-    """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
+    """Task-space bias force ``eta``, which keeps ``dV/dt`` zero, gravity included, (..., k)."""
 
 
 @_task_quantity((_size,), texts.gravity)
@@ -226,7 +226,7 @@ def operational_space_gravity(
     point: ArrayLike | None = None,
     damping: ArrayLike | None = None,
 ) -> Array:
-    """The force on the task that holds it against gravity, at rest, (..., k)."""
+    """Task-space force that holds against gravity at rest, (..., k)."""
 
 
 @register
@@ -333,7 +333,7 @@ def task_space_forward_dynamics(
     rows: Rows = None,
     point: ArrayLike | None = None,
 ) -> Array:
-    """``dV/dt`` under a force on the task, (..., k); also at singularities.
+    """Task acceleration ``dV/dt`` under a task force, (..., k); also at singularities.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
     zero.
@@ -401,7 +401,7 @@ def task_freedom(
 
 
 def _response(model, q, frame, reference, rows, point):
-    """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G yd`` they allow."""
+    """Matrix ``H^-½ Jᵀ`` up to a rotation; with loops that of allowed motions."""
     with calling("task_freedom"):
         allowed = allowed_motion_at(model, q, None) if model.is_constrained else None
         task = texts.Task(model, q, frame, reference, rows, point, allowed=allowed)

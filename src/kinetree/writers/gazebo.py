@@ -31,7 +31,7 @@ class GazeboSensors:
         self.field = None
 
     def write(self):
-        """Write all that can be written; the others are in ``left``, as are cameras."""
+        """Write all sensors that Gazebo has; the others, and cameras, are collected in ``left``."""
         for c in self.model.cameras:
             self._camera(c)
         kinds = {what: kind for what, (kind, _) in IMU.items()}
@@ -44,7 +44,7 @@ class GazeboSensors:
                 self._magnetometer(s)
 
     def _camera(self, c):
-        """Write a camera."""
+        """Write a camera as a Gazebo sensor."""
         frame = self.model.frame(c.of or self.model.base_name)
         if frame.body not in self.links:
             self.left[c.name] = c
@@ -61,7 +61,7 @@ class GazeboSensors:
         self.put(clip, "near", c.near)
 
     def _together(self, s, suffix, kinds):
-        """The sensors that one element stands for, in the same place; none if they differ."""
+        """Sensors of one place that a single Gazebo element stands for; empty if they differ."""
         base, (body, X) = s.name.removesuffix(f"_{suffix}"), self._place(s)
         found = [self.left.get(f"{base}_{what}") for what in kinds]
         for x, kind in zip(found, kinds.values(), strict=True):
@@ -75,14 +75,14 @@ class GazeboSensors:
         return found
 
     def _imu(self, sensors):
-        """Write accelerometer and gyroscope of a frame as one IMU."""
+        """Write the accelerometer and gyroscope of a frame as one IMU."""
         if sensors and self._place(sensors[0])[0] in self.links:
             imu = etree.SubElement(self._element(self.links, "acceleration", "imu", sensors), "imu")
             for s, (_, tag) in zip(sensors, IMU.values(), strict=True):
                 self._noise(imu, tag, s.noise)
 
     def _wrench(self, sensors):
-        """Write sensors of force and torque as one."""
+        """Write the force and torque sensors of a frame as one."""
         if sensors and self._place(sensors[0])[0] in self.joints:
             element = self._element(self.joints, "force", "force_torque", sensors)
             given = etree.SubElement(element, "force_torque")
@@ -94,14 +94,14 @@ class GazeboSensors:
                 self._noise(given, s.kind, s.noise)
 
     def _magnetometer(self, s):
-        """Write a magnetometer, of the world's magnetic field."""
+        """Write a magnetometer of the world's magnetic field."""
         usual = s.data == MAGNETIC_FIELD or self.in_world
         if usual and self.field in (None, s.data) and self._place(s)[0] in self.links:
             self.field = s.data
             self._noise(self._element(self.links, "", s.kind, [s]), s.kind, s.noise)
 
     def _element(self, parents, suffix, kind, sensors):
-        """Element of a sensor with its pose, for sensors that Gazebo has as one."""
+        """Element of a Gazebo sensor with its pose."""
         body, X = self._place(sensors[0])
         name = sensors[0].name.removesuffix(f"_{suffix}")
         element = self.named(parents[body], "sensor", name, type=kind)
@@ -111,12 +111,12 @@ class GazeboSensors:
         return element
 
     def _place(self, s):
-        """The body of a sensor, and from there to the sensor."""
+        """Body of a sensor, and the transform from there to the sensor."""
         frame = self.model.frame(s.of)
         return frame.body, s.placement @ frame.placement
 
     def _noise(self, parent, tag, deviation):
-        """Write the noise of a sensor, the same along all axes."""
+        """Write the noise of a sensor, equal along all axes."""
         if tag and deviation:
             part = etree.SubElement(parent, tag)
             for axis in "xyz":

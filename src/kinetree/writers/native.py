@@ -25,7 +25,7 @@ _IDENTITY = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def placement_keys(X) -> dict:
-    """``at`` and an orientation, as far as they are not zero."""
+    """TOML keys of a placement: ``at`` and an orientation, where not zero."""
     keys = {}
     if np.any(X.r != 0):
         keys["at"] = X.r
@@ -36,7 +36,7 @@ def placement_keys(X) -> dict:
 
 
 def _rpy(E):
-    """Roll, pitch and yaw that say exactly the same as ``E``, or None."""
+    """Roll, pitch and yaw that reproduce ``E`` exactly, or None."""
     if E.dtype.kind not in "if":
         return None
     angles = euler_angles("zyx", E)[::-1]
@@ -54,7 +54,7 @@ def _rpy(E):
 
 
 def inertia_table(inertia) -> dict | None:
-    """Mass, mass centre and moments about it, if they say exactly the same; None for no mass."""
+    """TOML table of an inertia about the mass centre, if exact; None for no mass."""
     m, h, I = inertia.mass, inertia.first_moment, inertia.rotational
     if m == 0 and not np.any(h != 0) and not np.any(I != 0):
         return None
@@ -62,7 +62,7 @@ def inertia_table(inertia) -> dict | None:
 
 
 def _about_center(inertia):
-    """Mass, centre and inertia about it, such that reading them gives the same bits; or None."""
+    """Mass, centre and central inertia that reproduce an inertia exactly, or None."""
     m, h, I = inertia.mass, inertia.first_moment, inertia.rotational
     if not isinstance(m, (int, float)) or not m > 0 or np.any(I != I.T):
         return None
@@ -88,7 +88,7 @@ def _about_center(inertia):
 
 
 def _such_that(f, target, guess):
-    """The number next to ``guess`` that ``f`` takes exactly to ``target``, if there is one."""
+    """Float next to ``guess`` that ``f`` maps exactly to ``target``, or None."""
     near = [guess]
     for _ in range(3):
         near += [
@@ -99,7 +99,7 @@ def _such_that(f, target, guess):
 
 
 def joint_table(joint, name, joint_name=None) -> dict:
-    """A joint with its parameters, and its name if that is not the usual one."""
+    """TOML table of a joint with its parameters, and its name if unusual."""
     if type(joint) not in joints.known_joints():
         raise ModelError(
             f"joint {name!r} is a {type(joint).__name__}, which the native format does not have; "
@@ -123,7 +123,7 @@ def joint_table(joint, name, joint_name=None) -> dict:
 
 
 def _axis(axis):
-    """Text of an axis along x, y or z; else its numbers."""
+    """Axis as a letter for x, y or z; else as numbers."""
     aligned = index_of(axis)
     if aligned is None or abs(aligned[1]) != 1:
         return axis
@@ -131,7 +131,7 @@ def _axis(axis):
 
 
 def _formula(function, name):
-    """Table of a function; an error if it is one of Python."""
+    """TOML table of a formula; an error for Python functions."""
     if not hasattr(function, "to_table"):
         raise ModelError(
             f"joint {name!r} moves by a Python function, {function!r}, which no file can hold; "
@@ -141,7 +141,7 @@ def _formula(function, name):
 
 
 def to_toml(model) -> str:
-    """The text of a file that ``kinetree.load`` reads as this model, to the last digit.
+    """TOML text of a model, exact to the last digit.
 
     docs/formats.md describes the format. A joint that moves by a Python function cannot be written.
     """
@@ -172,29 +172,29 @@ def to_toml(model) -> str:
 
 
 def _group(group):
-    """Table of a group."""
+    """TOML table of a joint group."""
     return {"name": group.name, "joints": group.joints, **_said_fields(group, "tip")}
 
 
 def _camera(c):
-    """Table of a camera."""
+    """TOML table of a camera."""
     fields = _said_fields(c, "of", "angle", "size", "near")
     return {"name": c.name, **fields, **placement_keys(c.placement)}
 
 
 def _said_fields(part, *names):
-    """Fields that do not have their defaults."""
+    """Fields of a part that differ from their defaults."""
     values = {name: getattr(part, name) for name in names}
     return {name: x for name, x in values.items() if not is_default(part, name, x)}
 
 
 def _on(model, body):
-    """Key for the body that a part is on; none for the base."""
+    """TOML key for the body that a part is on; empty for the base."""
     return {"on": model.body_names[body]} if body else {}
 
 
 def _body(model, body):
-    """Table of a body."""
+    """TOML table of a body."""
     own_name = None if body.joint_name == f"{body.name}_joint" else body.joint_name
     table = {"name": body.name, **_on(model, body.parent), **placement_keys(body.placement)}
     table["joint"] = joint_table(body.joint, body.joint_name, own_name)
@@ -205,13 +205,13 @@ def _body(model, body):
 
 
 def _of_joint(part):
-    """Limits and dynamics of a body's joint or of a loop joint, as far as there are any."""
+    """TOML keys of a joint's limits and dynamics."""
     given = {"limits": _values(part.limits), "dynamics": _values(part.dynamics)}
     return {key: values for key, values in given.items() if values is not None}
 
 
 def _values(part):
-    """Limits or dynamics: what is there, a number where there is one."""
+    """Nonempty fields of limits or dynamics; single entries as numbers."""
     if part is None:
         return None
     given = {f.name: getattr(part, f.name) for f in fields(part)}
@@ -219,12 +219,12 @@ def _values(part):
 
 
 def _frame(model, frame):
-    """Table of a frame."""
+    """TOML table of a frame."""
     return {"name": frame.name, **_on(model, frame.body), **placement_keys(frame.placement)}
 
 
 def _loop(model, loop):
-    """Table of a loop."""
+    """TOML table of a loop."""
     table = {
         "name": loop.name,
         "predecessor": model.body_names[loop.predecessor],
@@ -239,7 +239,7 @@ def _loop(model, loop):
 
 
 def _coupling(model, coupling):
-    """Table of a coupling."""
+    """TOML table of a coupling."""
     require_written(coupling, "a file")
     names = (None, *model.joint_names)
     table = {"name": coupling.name, "joint": names[coupling.joint]}
@@ -254,7 +254,7 @@ def _coupling(model, coupling):
 
 
 def _geometry(model, part):
-    """Table of a shape on a body."""
+    """TOML table of a shape on a body."""
     table = {
         **_said_fields(part, "name"),
         **_on(model, part.body),
@@ -265,18 +265,18 @@ def _geometry(model, part):
 
 
 def _surface(part):
-    """Fields of the surface of a shape or pair that are not the defaults, if it has one."""
+    """Fields of a contact surface that differ from the defaults."""
     return {} if part.surface is None else {"surface": surface(part.surface)}
 
 
 def _contact_pair(pair):
-    """Table of a contact pair."""
+    """TOML table of a contact pair."""
     ends = {"first": pair.first, "second": pair.second}
     return _said_fields(pair, "name") | ends | _said_fields(pair, "touch") | _surface(pair)
 
 
 def _shape(shape, name):
-    """Table of the kind and sizes of a shape."""
+    """TOML table of a shape's kind and sizes."""
     sizes = [getattr(shape, f.name) for f in fields(shape)]
     if isinstance(shape, geometry.HeightField):
         raise InteropError(
@@ -290,7 +290,7 @@ def _shape(shape, name):
 
 
 def _actuator(model, actuator):
-    """Table of an actuator."""
+    """TOML table of an actuator."""
     gear, joint = actuator.gear, model.driven_joint(actuator)
     table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
@@ -302,7 +302,7 @@ def _actuator(model, actuator):
 
 
 def _tendon(model, tendon):
-    """Table of a tendon."""
+    """TOML table of a tendon."""
     joints = zip(tendon.joints, tendon.coefficients, strict=True)
     over = {model.joint_names[i - 1]: c for i, c in joints}
     table = {"name": tendon.name} | ({"joints": over} if over else {})
@@ -311,26 +311,26 @@ def _tendon(model, tendon):
 
 
 def _part(x):
-    """A part of the path of a tendon: a name, or a table."""
+    """Element of a tendon's path for TOML: a name, or a table."""
     if isinstance(x, str):
         return x
     return {f.name: value for f in fields(x) if (value := getattr(x, f.name)) != ""}
 
 
 def _carried_mass(model, given):
-    """Table of gravity compensation."""
+    """TOML table of gravity compensation."""
     return {**_on(model, given.body), "mass": given.mass, "center": given.center}
 
 
 def _fluid_force(model, f):
-    """Table of the force of a fluid."""
+    """TOML table of a fluid force."""
     names = ("density", "viscosity", "wind", "coefficients", "added_mass", "added_inertia")
     where = {**_on(model, f.body), **placement_keys(f.placement)}
     return where | _shape(f.shape, "") | _said_fields(f, *names)
 
 
 def _posture(model, posture):
-    """Table of a posture."""
+    """TOML table of a posture."""
     q, qd = posture.q.tolist(), posture.qd.tolist()
     table = {"name": posture.name, "q": _by_joint(model, q, model.q_slice, model.neutral())}
     if qd:
@@ -339,7 +339,7 @@ def _posture(model, posture):
 
 
 def _by_joint(model, values, slices, usual):
-    """Variables by joint name, as far as they are not the usual ones."""
+    """Variables by joint name, where they differ from the usual ones."""
     given = {}
     for name, part in zip(model.joint_names, slices[1:], strict=True):
         if tuple(values[part]) != tuple(usual[part]):
@@ -348,7 +348,7 @@ def _by_joint(model, values, slices, usual):
 
 
 def _sensor(s):
-    """Fields of a sensor that are not as usual; ``inertia`` may be that of nothing."""
+    """TOML table of a sensor, without usual fields."""
     table = {"name": s.name, "kind": s.kind, **_said_fields(s, "of", "reference")}
     table |= placement_keys(s.placement)
     if not is_identity(s.reference_placement):
@@ -365,12 +365,12 @@ def _sensor(s):
 
 
 def assignment(key: str, given, what: str) -> str:
-    """A line ``key = value``."""
+    """TOML line ``key = value``."""
     return f"{_key(key)} = {value(given, what)}"
 
 
 def value(given, what: str) -> str:
-    """A number, text, list or inline table; ``what`` is named where it cannot be written."""
+    """TOML text of a number, string, list or inline table; errors name ``what``."""
     if isinstance(given, (np.ndarray, np.generic)):
         given = given.tolist()
     if isinstance(given, bool):
@@ -391,13 +391,13 @@ def value(given, what: str) -> str:
 
 
 def _key(name: str) -> str:
-    """Key as TOML writes it, in quotes if needed."""
+    """TOML key, quoted if needed."""
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else _text(name, f"name {name!r}")
 
 
 def _text(given: str, what: str) -> str:
-    """A basic string: everything that TOML does not allow in one is escaped."""
+    """TOML basic string, with escapes."""
     try:
         given.encode("utf-8")
     except UnicodeEncodeError:

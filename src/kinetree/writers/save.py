@@ -22,7 +22,7 @@ from kinetree.writers.urdf import add
 
 
 def to_srdf(model) -> str:
-    """Groups, postures and contact pairs of a model as SRDF, beside the URDF of ``to_urdf``.
+    """SRDF text of a model's groups, postures and contact pairs, for its URDF file.
 
     Postures are group states of the smallest group that has all of their joints.
     """
@@ -44,7 +44,7 @@ def to_srdf(model) -> str:
 
 
 def _add_state(robot, model, posture):
-    """Add a posture as a state of a group to SRDF."""
+    """Write a posture as a group state in SRDF."""
     moving = [i for i in range(1, model.body_count + 1) if model.joint[i].nq]
     names = {model.joint_names[i - 1] for i in moving}
     groups = sorted((len(g.joints), g.name) for g in model.groups if names <= {*g.joints})
@@ -56,7 +56,7 @@ def _add_state(robot, model, posture):
 
 
 def _values(joint, q):
-    """Position variables in the order of SRDF: quaternions with w last, x y before an angle."""
+    """Position variables of a joint in SRDF's order."""
     if isinstance(joint, Free):
         return q[[0, 1, 2, 4, 5, 6, 3]]
     if isinstance(joint, Spherical):
@@ -65,7 +65,7 @@ def _values(joint, q):
 
 
 def _add_pairs(robot, model):
-    """Add pairs that do not touch to SRDF."""
+    """Write excluded contact pairs in SRDF."""
     links, lost = {*model.body_names, *model.frame_names}, 0
     for p in model.contact_pairs:
         if not {p.first, p.second} <= links:
@@ -83,49 +83,49 @@ def _add_pairs(robot, model):
 
 
 def _to_urdf(model) -> str:
-    """Text of a model as URDF."""
+    """URDF text of a model."""
     from kinetree.writers.urdf import to_urdf
 
     return to_urdf(model)
 
 
 def _to_srdf(model) -> str:
-    """Text of a model's groups, states and pairs as SRDF."""
+    """SRDF text of a model's groups, states and pairs."""
     from kinetree.writers.save import to_srdf
 
     return to_srdf(model)
 
 
 def _to_sdf(model) -> str:
-    """Text of a model as SDF."""
+    """SDF text of a model."""
     from kinetree.writers.sdf import to_sdf
 
     return to_sdf(model)
 
 
 def _to_mjcf(model) -> str:
-    """Text of a model as MJCF."""
+    """MJCF text of a model."""
     from kinetree.writers.mjcf import to_mjcf
 
     return to_mjcf(model)
 
 
 def _to_usd(model) -> str:
-    """Text of a model as USD."""
+    """USD text of a model."""
     from kinetree.writers.usd import to_usd
 
     return to_usd(model)
 
 
 def _to_toml(model) -> str:
-    """Text of a model as TOML."""
+    """TOML text of a model."""
     from kinetree.writers.native import to_toml
 
     return to_toml(model)
 
 
 def to_json(model) -> str:
-    """The plain data of ``Model.to_dict`` as JSON."""
+    """JSON text of a model's ``to_dict``."""
     return json.dumps(model.to_dict(), indent=1, allow_nan=False) + "\n"
 
 
@@ -148,7 +148,7 @@ def save(
     format: str | None = None,
     meshes: Literal["refer", "copy"] = "refer",
 ) -> Path:
-    """Write a model to a file, and return its path; a file is never left half-written.
+    """Write a model to a file atomically; returns its path.
 
     Args:
         model: the model.
@@ -183,12 +183,12 @@ def save(
 
 
 def _meshes(model):
-    """Paths of all meshes of a model."""
+    """Paths of all mesh files of a model."""
     return [g.shape.path for g in model.geometry if isinstance(g.shape, Mesh)]
 
 
 def _with_copies(model, path):
-    """The model with copies of its meshes, in a folder beside the file."""
+    """Model with its meshes copied to a folder beside the file."""
     folder, places = path.with_name(f"{path.stem}_meshes"), {}
     for source in dict.fromkeys(_meshes(model)):
         name = Path(source).name
@@ -213,7 +213,7 @@ def _with_copies(model, path):
 
 
 def _warn_of_meshes(model, path):
-    """Say which meshes ``load`` will not open, where it reads the file again."""
+    """Warn of meshes that ``load`` could not open from the file's place."""
     own = Path(os.path.realpath(path.parent))
     far = [m for m in _meshes(model) if os.path.isabs(m) and own not in Path(m).parents]
     if far:

@@ -29,7 +29,7 @@ _IN_TOML = "save it as kinetree's TOML (.toml), which holds everything"
 
 
 def to_sdf(model) -> str:
-    """A model as SDF.
+    """SDF text of a model.
 
     Frames stay frames, and shapes on the base go to a link that is fixed to the world. Bodies
     called ``robot::link`` go into a ``<model name="robot">``; where all are in models, the file is
@@ -49,7 +49,7 @@ def to_sdf(model) -> str:
 
 
 def _free_joint_names(model) -> dict[str, str]:
-    """Other names of joints that are called like a link or frame: in SDF they share their names."""
+    """New names of joints that have the name of a link or frame, which SDF forbids."""
     names = [*model.joint_names, *(loop.name for loop in model.loops)]
     others = {WORLD, *(b.name for b in model.bodies), *(f.name for f in model.frames)}
     taken, found = {*others, *names}, {}
@@ -77,7 +77,7 @@ class _Writer:
         self.links, self.joints = {}, {}  # elements by number of the body
 
     def text(self) -> str:
-        """Text of the whole file."""
+        """SDF text of the whole file."""
         model = self.model
         if self.is_world:
             _put(self.scopes[""], "gravity", model.gravity)
@@ -106,7 +106,7 @@ class _Writer:
         return declaration + etree.tostring(self.root, encoding="unicode") + "\n"
 
     def _poses(self):
-        """Transforms of all bodies where the file shows them: joints at zero, links afloat."""
+        """Transforms of all bodies in the pose that the file shows: joints at zero."""
         model = self.model.uncoupled
         q = np.array(model.neutral(), dtype=float)
         initial = next((p for p in model.postures if p.name == INITIAL), None)
@@ -118,7 +118,7 @@ class _Writer:
     # --- scopes ------------------------------------------------------------------------------
 
     def _scope(self, name):
-        """The element that something of this name goes into, and what it is called there."""
+        """XML element of the (nested) model that a name belongs to, and its name there."""
         prefix, _, own = name.rpartition(_APART)
         if prefix not in self.scopes:
             outer, inner = self._scope(prefix)
@@ -127,7 +127,7 @@ class _Writer:
         return self.scopes[prefix], own
 
     def _scoped_name(self, name, scope, what):
-        """Name of a link inside the model ``scope``."""
+        """Name of a link relative to the nested model ``scope``."""
         prefix = scope.rpartition(_APART)[0]
         if name == WORLD or not prefix:
             return name
@@ -141,7 +141,7 @@ class _Writer:
     # --- links and frames --------------------------------------------------------------------
 
     def _write_base(self):
-        """Shapes on the base: on a link that is fixed to the world."""
+        """Write shapes on the base as a link fixed to the world."""
         model = self.model
         shapes = [g for g in model.geometry if g.body == 0]
         if not shapes:
@@ -277,7 +277,7 @@ class _Writer:
                 _put(mimic, "reference", 0.0)
 
     def _write_loop(self, loop):
-        """A joint more; where its other end is follows from the poses of the links."""
+        """Write a loop joint."""
         what, joint = f"loop joint {loop.name!r}", loop.joint
         p, s = loop.predecessor, loop.successor
         X_p, X_s = loop.predecessor_placement, loop.successor_placement
@@ -297,7 +297,7 @@ class _Writer:
         _put_pose(element, X_s)
 
     def _joint(self, name, joint, ends, part):
-        """Write a joint; an error if SDF has none of its kind."""
+        """Write a joint; an error if SDF has no such type."""
         kind, what = _TYPES.get(type(joint)), f"joint {name!r}"
         if kind is None:
             raise InteropError(
@@ -352,7 +352,7 @@ class _Writer:
             self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
 
     def _write_sensors(self):
-        """Write sensors where Gazebo has them."""
+        """Write the sensors that Gazebo has."""
         writes = (_named_element, _put, _put_pose)
         sensors = GazeboSensors(self.model, self.links, self.joints, writes, self.is_world)
         sensors.write()
@@ -372,7 +372,7 @@ class _Writer:
                 )
 
     def _warn(self):
-        """Warn about all that SDF cannot hold."""
+        """Warn about everything in the model that SDF cannot hold."""
         whats = (
             "actuators",
             "tendons",
@@ -407,7 +407,7 @@ _TYPES = {
 
 
 def _axes(joint):
-    """Axes of a joint."""
+    """Axes of a joint, (k, 3)."""
     if isinstance(joint, joints.Universal):
         return [np.eye(3)["xyz".index(letter)] for letter in joint.axes]
     return [joint.axis] if hasattr(joint, "axis") else []
@@ -417,7 +417,7 @@ def _axes(joint):
 
 
 def _set_name(element, name):
-    """Name an element; an error for characters that XML does not allow."""
+    """Set an element's name; an error for characters that XML forbids."""
     try:
         element.set("name", name)
     except ValueError:
@@ -427,7 +427,7 @@ def _set_name(element, name):
 
 
 def _named_element(parent, tag, name, **attributes):
-    """Element with a name and attributes."""
+    """New XML element with a name and attributes."""
     element = etree.SubElement(parent, tag)
     _set_name(element, name)
     for key, value in attributes.items():
@@ -436,14 +436,14 @@ def _named_element(parent, tag, name, **attributes):
 
 
 def _put(parent, tag, value):
-    """A child with text: a name, or numbers that read back as the same floats."""
+    """Append a child with text, numbers in full precision."""
     element = etree.SubElement(parent, tag)
     element.text = value if isinstance(value, str) else _numbers(value, tag)
     return element
 
 
 def _numbers(values, what):
-    """Text of numbers; an error for symbols."""
+    """Numbers as text; an error for symbols."""
     try:
         numbers = [float(x) for x in np.ravel(np.asarray(values))]
     except (TypeError, ValueError):
@@ -460,7 +460,7 @@ def _is_identity(X):
 
 
 def _put_pose(parent, X, relative_to=None):
-    """A ``<pose>``; none for the usual place."""
+    """Write a ``<pose>``, unless it is the default."""
     E, r = np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float)
     plain = np.array_equal(E, np.eye(3))
     if plain and not np.any(r) and relative_to is None:
@@ -472,7 +472,7 @@ def _put_pose(parent, X, relative_to=None):
 
 
 def _put_surface(collision, surface):
-    """Friction, restitution and, where one mask says it all, what collides."""
+    """Write friction, restitution and collide mask of a surface."""
     parts = {
         ("friction", "ode"): {"mu": surface.friction, "mu2": surface.friction},
         ("bounce",): {"restitution_coefficient": surface.restitution},
@@ -490,14 +490,14 @@ def _put_surface(collision, surface):
 
 
 def _solid(parent, shape):
-    """Add a solid with its sizes."""
+    """Write a solid with its sizes."""
     element = etree.SubElement(parent, shape.spelling())
     for name in shape.counts():
         _put(element, name, getattr(shape, name))
 
 
 def _mesh(parent, mesh):
-    """Add a mesh with its file and scale."""
+    """Write a mesh with its file and scale."""
     element = etree.SubElement(parent, "mesh")
     _put(element, "uri", "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path)
     _put(element, "scale", mesh.scale)

@@ -22,7 +22,7 @@ from kinetree.spatial.rotation import euler_angles
 
 
 def to_urdf(model) -> str:
-    """A model as URDF.
+    """URDF text of a model.
 
     The base is the root link, and frames are links without mass. What URDF lacks is written as
     ``kinetree:`` elements, which other programs skip: loops, armature, springs, couplings that are
@@ -64,7 +64,7 @@ def to_urdf(model) -> str:
 
 
 def _name(robot, name):
-    """Set the name of the robot; an error if XML cannot hold it."""
+    """Set the robot's name; an error for characters that XML forbids."""
     try:
         robot.set("name", name)
     except ValueError:
@@ -90,7 +90,7 @@ def _add_links(robot, model):
 
 
 def _add_friction(robot, model):
-    """Friction of links as Gazebo's extension has it; a warning for what else surfaces say."""
+    """Write friction by Gazebo's extension; a warning for other surface properties."""
     said: dict[str, set] = {}
     lost = []
     for g in model.geometry:
@@ -116,7 +116,7 @@ def _add_friction(robot, model):
 
 
 def _add_joints(robot, model):
-    """Write all joints, with limits, dynamics and what they follow."""
+    """Write all joints with limits, dynamics and mimic laws."""
     mimics = {c.joint: c for c in model.couplings if c.is_mimic}
     for i, body in enumerate(model.bodies, start=1):
         element = add_joint(robot, body, model.body_names[body.parent])
@@ -130,7 +130,7 @@ def _add_joints(robot, model):
 
 
 def _add_frames(robot, model):
-    """Each frame as a link on a fixed joint of the same name, or nearly so."""
+    """Write each frame as a link on a fixed joint."""
     taken = {*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))}
     for frame in model.frames:
         link = add(robot, "link", name=frame.name)
@@ -145,7 +145,7 @@ def _add_frames(robot, model):
 
 
 def _add_actuators(robot, model):
-    """Write actuators of joints as transmissions; of tendons and frames as elements of kinetree."""
+    """Write actuators as transmissions, or as elements of kinetree's extension."""
     for a in model.actuators:
         more = {k: getattr(a, k) for k in _LAW if getattr(a, k) != getattr(type(a), k)}
         if a.muscle is not None:
@@ -173,7 +173,7 @@ def _add_actuators(robot, model):
 
 
 def _part(x):
-    """Attributes of a part of the path of a tendon."""
+    """Attributes of an element of a tendon's path."""
     if isinstance(x, str):
         return {"frame": x}
     return {f.name: value for f in fields(x) if (value := getattr(x, f.name)) != ""}
@@ -186,7 +186,7 @@ _LAW = (
 
 
 def _add_rest(robot, model, armature):
-    """Write what only kinetree's own elements can express."""
+    """Write the parts that only kinetree's extension can express."""
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         add(robot, own("gravity"), xyz=model.gravity)
     for c in model.couplings:
@@ -234,7 +234,7 @@ _IN_TOML = "save it as kinetree's TOML (.toml), which has every joint"
 
 
 def add_joint(robot, body, parent: str):
-    """The joint that carries a body."""
+    """Write the joint that carries a body."""
     joint = forward(body.joint)
     kind = _TYPES.get(type(joint))
     if kind is None or getattr(joint, "translation", "parent") != "parent":
@@ -251,14 +251,14 @@ def add_joint(robot, body, parent: str):
 
 
 def add_fixed(robot, name, parent, child, placement):
-    """A fixed joint, which makes a frame of its child."""
+    """Write a fixed joint, whose child is a frame."""
     element = _joint(robot, name, "fixed", parent, child, placement)
     if name != child:
         etree.SubElement(element, own("frame"))  # or the name would come back as another frame
 
 
 def _joint(robot, name, kind, parent, child, placement):
-    """Add a joint between two links."""
+    """Write a joint between two links."""
     element = add(robot, "joint", name=name, type=kind)
     add_origin(element, placement)
     add(element, "parent", link=parent)
@@ -267,19 +267,19 @@ def _joint(robot, name, kind, parent, child, placement):
 
 
 def forward(joint):
-    """A reversed turn or slide as one about the opposite axis, which is the same motion."""
+    """Joint equal to a reversed revolute or prismatic one, about the opposite axis."""
     if isinstance(joint, Reversed) and isinstance(joint.joint, (Revolute, Prismatic)):
         return type(joint.joint)(tuple(-np.array(joint.joint.axis)))
     return joint
 
 
 def _is_bounded(limits):
-    """Whether any limit of position is finite."""
+    """Whether any position limit is finite."""
     return limits is not None and any(map(math.isfinite, (*limits.lower, *limits.upper)))
 
 
 def add_limits(element, body):
-    """The limits of a joint; URDF demands all four numbers of a joint that can have them."""
+    """Write the limits of a joint, with URDF's four required numbers."""
     limits, joint = body.limits, body.joint
     if joint.nv != 1:
         _add_own(element, "limits", limits)
@@ -297,19 +297,19 @@ def add_limits(element, body):
 
 
 def _add_own(element, name, part):
-    """Limits or dynamics as an element of our own."""
+    """Write limits or dynamics as an element of kinetree's extension."""
     if part is not None:
         given = {f.name: getattr(part, f.name) for f in fields(part)}
         add(element, own(name), **{key: _text_of(x) for key, x in given.items() if x})
 
 
 def _text_of(values):
-    """Numbers as text, infinite ones by their name, which our own elements understand."""
+    """Numbers as text, infinite ones by name."""
     return " ".join(repr(float(x)) for x in values)
 
 
 def add_dynamics(element, body):
-    """Damping and friction, and what only we have: armature and spring."""
+    """Write damping and friction; armature and spring in kinetree's extension."""
     dynamics = body.dynamics
     if dynamics is None:
         return
@@ -324,7 +324,7 @@ def add_dynamics(element, body):
 
 
 def add_loop(robot, loop, names):
-    """A ``<kinetree:loop>``."""
+    """Write a loop as ``<kinetree:loop>``."""
     turned = isinstance(loop.joint, Reversed)
     joint = loop.joint.joint if turned else loop.joint
     element = add(robot, own("loop"), name=loop.name, type=joint.spelling)
@@ -357,12 +357,12 @@ NAMESPACE = "urn:kinetree:urdf:1"
 
 
 def own(tag: str) -> str:
-    """A tag of kinetree's namespace, in lxml's form."""
+    """Tag in kinetree's XML namespace."""
     return f"{{{NAMESPACE}}}{tag}"
 
 
 def add(parent, tag: str, **attributes):
-    """A new element; numbers are written so that they read back as the same floats."""
+    """Append an XML element; numbers are written in full precision."""
     element = etree.SubElement(parent, tag)
     for name, value in attributes.items():
         text = value if isinstance(value, str) else _numbers(value, f"{name} of <{tag}>")
@@ -376,12 +376,12 @@ def add(parent, tag: str, **attributes):
 
 
 def _numbers(values, what):
-    """Text of several numbers."""
+    """Numbers as text, separated by blanks."""
     return " ".join(_number(x, what) for x in np.ravel(np.asarray(values)))
 
 
 def _number(x, what):
-    """Text of a number; an error for symbols."""
+    """Number as text; an error for symbols."""
     try:
         x = float(x)
     except (TypeError, ValueError):
@@ -394,7 +394,7 @@ def _number(x, what):
 
 
 def add_origin(parent, X):
-    """An ``<origin>``; none for the identity."""
+    """Write an ``<origin>``, unless it is the identity."""
     E, r = np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float)
     if np.array_equal(E, np.eye(3)) and not np.any(r):
         return
@@ -403,7 +403,7 @@ def add_origin(parent, X):
 
 
 def add_inertial(link, inertia, what):
-    """Mass, mass centre and inertia about it; nothing for a massless body."""
+    """Write mass, mass centre and inertia about it, if there is mass."""
     if not np.any(inertia.parameters()):
         return
     if inertia.mass == 0 and np.any(inertia.first_moment):
@@ -429,7 +429,7 @@ def add_inertial(link, inertia, what):
 
 
 def add_look(link, geometry) -> bool:
-    """The visual and the collision of a shape; False where URDF has no such shape."""
+    """Write visual and collision of a shape; False if URDF has no such shape."""
     if type(geometry.shape) not in _SHAPES:
         return False
     for kind in ("visual", "collision"):
@@ -443,13 +443,13 @@ def add_look(link, geometry) -> bool:
 
 
 def _mesh(parent, mesh):
-    """Add a mesh with its file and scale."""
+    """Write a mesh with its file and scale."""
     path = "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
 def _solid(parent, shape):
-    """Add a solid with its sizes."""
+    """Write a solid with its sizes."""
     add(parent, shape.spelling(), **{name: getattr(shape, name) for name in shape.counts()})
 
 

@@ -42,7 +42,7 @@ _HINTS = "save it as kinetree's TOML (.toml), which has every joint"
 
 
 def to_usd(model) -> str:
-    """A model as USD: rigid bodies, masses, joints, drives, colliders and materials.
+    """USD text of a model: rigid bodies, joints, drives, colliders and materials.
 
     Bodies stand side by side below the robot, in the posture ``"initial"`` if there is one, else
     in the neutral one. Joints that close loops are left out of the articulation. Other joints than
@@ -66,7 +66,7 @@ def to_usd(model) -> str:
 
 
 def pose_rows(X) -> list[list[float]]:
-    """Pose of a frame as a matrix of USD, whose vectors are rows."""
+    """Pose matrix of a frame in USD's convention of row vectors, (4, 4)."""
     rows = np.eye(4)
     rows[:3, :3] = np.asarray(X.E, dtype=float)
     rows[3, :3] = np.asarray(X.r, dtype=float)
@@ -91,7 +91,7 @@ class _Writer:
         self.at: dict[str, Any] = {}  # prims of bodies, frames and shapes, by name
 
     def text(self) -> str:
-        """Text of the whole file."""
+        """USD text of the whole stage."""
         model = self.model
         self.write_gravity()
         self.write_bodies()
@@ -111,7 +111,7 @@ class _Writer:
     # --- prims and attributes ----------------------------------------------------------------
 
     def define(self, schema, above: str, name: str):
-        """A prim with a valid name, which keeps its own where that is another."""
+        """New prim with a valid name; the original name is kept as custom data."""
         valid = self.tf.MakeValidIdentifier(name) if name else "shape"
         path, k = f"{above}/{valid}", 2
         while path in self.taken:
@@ -123,7 +123,7 @@ class _Writer:
         return defined
 
     def put(self, prim, name, value, kind=None):
-        """Set an attribute, and one of kinetree beside it where single precision loses digits."""
+        """Set an attribute of a prim, with an exact copy if single precision loses digits."""
         types, size = self.sdf.ValueTypeNames, np.size(value)
         numbers = [float(x) for x in np.ravel(value)]
         attribute = prim.GetAttribute(name)
@@ -137,13 +137,13 @@ class _Writer:
             prim.CreateAttribute(f"{OWN}:{name}", double).Set(exact(*numbers))
 
     def own(self, prim, name, values):
-        """A list of numbers that USD has no attribute for."""
+        """Set a list of numbers that USD has no attribute for."""
         if len(values):
             kind = self.sdf.ValueTypeNames.DoubleArray
             prim.CreateAttribute(f"{OWN}:{name}", kind).Set([float(x) for x in values])
 
     def place(self, xformable, X):
-        """The transform of a prim relative to the one above."""
+        """Set the transform of a prim relative to its parent."""
         xformable.AddTransformOp().Set(self.gf.Matrix4d(pose_rows(X)))
 
     # --- bodies ------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class _Writer:
             self.write_surface(prim, g)
 
     def solid(self, above, g):
-        """The prim of a shape and where it is; None for shapes that USD does not have."""
+        """Prim and placement of a solid; None for shapes that USD does not have."""
         geom, s, X = self.geom, g.shape, g.placement
         name = g.name or type(s).__name__.lower()
         if isinstance(s, Box):
@@ -264,7 +264,7 @@ class _Writer:
         return shape, X
 
     def mesh(self, above, name, s):
-        """Add a mesh as triangles."""
+        """Write a mesh as triangles."""
         triangles = read_triangles(s.path, s.scale)
         shape = self.define(self.geom.Mesh, above, name)
         shape.CreatePointsAttr([self.gf.Vec3f(*map(float, p)) for p in triangles.vertices])
@@ -311,7 +311,7 @@ class _Writer:
         self.write_dynamics(prim, body)
 
     def joint(self, name, joint, ends, places):
-        """The prim of a joint between two bodies, at a place on each."""
+        """New prim of a joint between two bodies, with its frames on both."""
         if isinstance(joint, joints.Reversed):
             return self.joint(name, joint.joint, ends[::-1], places[::-1])
         schema, axis = self.kind_of(name, joint)
@@ -340,11 +340,11 @@ class _Writer:
         return prim
 
     def base_is_used(self):
-        """False: joints to the world name no body, as simulators expect."""
+        """Always False: joints to the world name no body, as simulators expect."""
         return False
 
     def kind_of(self, name, joint):
-        """Schema of a joint, and the axis that is a token of it."""
+        """USD schema of a joint, and its axis token."""
         physics = self.physics
         if isinstance(joint, joints.Revolute):
             return physics.RevoluteJoint, joint.axis
@@ -400,12 +400,12 @@ class _Writer:
             self.put(self.drive(prim, joint), self.in_drive(joint, "damping"), value)
 
     def in_drive(self, joint, name):
-        """Name of an attribute of the drive of a joint with one variable."""
+        """Attribute name of a one-variable joint's drive."""
         turns = isinstance(forward(joint), joints.Revolute)
         return f"drive:{'angular' if turns else 'linear'}:physics:{name}"
 
     def drive(self, prim, joint):
-        """The prim, with a drive that has neither stiffness nor damping yet."""
+        """Prim of a joint with a drive of zero stiffness and damping."""
         kind = "angular" if isinstance(forward(joint), joints.Revolute) else "linear"
         self.physics.DriveAPI.Apply(prim, kind)
         return prim
@@ -435,7 +435,7 @@ class _Writer:
     # --- the rest ----------------------------------------------------------------------------
 
     def write_pairs(self):
-        """Write pairs of bodies that do not touch."""
+        """Write excluded contact pairs of bodies."""
         for pair in self.model.contact_pairs:
             ends = [self.at.get(name) for name in (pair.first, pair.second)]
             if pair.touch or ends[0] is None or ends[1] is None:
@@ -445,7 +445,7 @@ class _Writer:
             filtered.CreateFilteredPairsRel().AddTarget(ends[1].GetPath())
 
     def warn(self):
-        """Warn about all that USD cannot hold."""
+        """Warn about everything in the model that USD cannot hold."""
         model = self.model
         for what in (
             "tendons",
@@ -465,7 +465,7 @@ class _Writer:
 
 
 def _name(prim) -> str:
-    """Name of a prim as it was in the model."""
+    """Original name of a prim in the model."""
     return prim.GetCustomDataByKey(f"{OWN}:name") or prim.GetName()
 
 
@@ -475,7 +475,7 @@ def _is_identity(X):
 
 
 def _axis(axis):
-    """Token of an axis and the turn of the joint's frame that makes it so."""
+    """USD token of an axis, and the rotation of the joint frame to it."""
     axis = np.asarray(axis, dtype=float)
     for token, unit in _AXES.items():
         if np.array_equal(axis, unit):
@@ -488,7 +488,7 @@ def _axis(axis):
 
 
 def free_dofs(joint) -> tuple[str, ...] | None:
-    """Degrees of freedom of a joint by name, in the order of its variables.
+    """Degrees of freedom of a joint by USD's names, in the order of its variables.
 
     None where a variable does not stand for one of them alone, whatever the configuration.
     """

@@ -44,7 +44,7 @@ _SHOWN = 10
 
 
 def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False) -> Model:
-    """The mechanism in an ``MjModel``, or in an ``MjSpec``, which is compiled first.
+    """Kinetree model of the mechanism in an ``MjModel`` or ``MjSpec``.
 
     Joints and bodies keep their names; unnamed ones are called after the body, or its number.
     Several joints in a body become a chain with massless bodies in between. A body without a
@@ -94,7 +94,7 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
 
 
 def to_model(model: Model) -> Any:
-    """The mechanism as a ``mujoco.MjModel``; see ``writers.mjcf.to_mjcf``."""
+    """MuJoCo model (``mujoco.MjModel``) of a kinetree model."""
     library, text = mujoco(), to_mjcf(model)
     try:
         return compile_quietly(lambda: library.MjSpec.from_string(text).compile())[0]
@@ -110,7 +110,7 @@ def to_model(model: Model) -> Any:
 def frame_name(
     model: Model, mj_model: Any, name: str, kind: Literal["body", "site"] = "body"
 ) -> str:
-    """The frame of kinetree's model that is MuJoCo's body or site ``name``."""
+    """Name of the kinetree frame that is MuJoCo's body or site ``name``."""
     if kind == "site":
         taken = name in body_names(mj_model)
         chosen = f"{name}_site" if taken or name not in model.frame_names else name
@@ -126,13 +126,13 @@ def frame_name(
 
 
 def _at_its_joint(mj_model, b):
-    """Whether the frame of a body is where we put it: at its last joint."""
+    """Whether a MuJoCo body's origin is at its last joint, where kinetree's frame is."""
     last = int(mj_model.body_jntadr[b] + mj_model.body_jntnum[b]) - 1
     return mj_model.body_jntnum[b] == 0 or not np.any(anchor(mj_model, last))
 
 
 def from_pose(xpos: ArrayLike, xmat: ArrayLike) -> Array:
-    """A pose as ``kt.pose`` gives it, (..., 4, 4), from ``xpos`` (..., 3) and ``xmat`` (..., 9)."""
+    """Poses (..., 4, 4) from MuJoCo's ``xpos`` (..., 3) and ``xmat`` (..., 9)."""
     xpos, xmat = np.asarray(xpos, dtype=float), np.asarray(xmat, dtype=float)
     if xpos.shape[-1:] != (3,) or xmat.shape[-1:] != (9,):
         raise ShapeError(
@@ -145,7 +145,7 @@ def from_pose(xpos: ArrayLike, xmat: ArrayLike) -> Array:
 
 
 def to_pose(T: ArrayLike) -> tuple[Array, Array]:
-    """``xpos`` (..., 3) and ``xmat`` (..., 9) of a pose (..., 4, 4)."""
+    """MuJoCo's ``xpos`` (..., 3) and ``xmat`` (..., 9) of poses (..., 4, 4)."""
     T = np.asarray(T, dtype=float)
     if T.shape[-2:] != (4, 4):
         raise ShapeError(f"a pose has shape (..., 4, 4), got {T.shape}")
@@ -155,7 +155,7 @@ def to_pose(T: ArrayLike) -> tuple[Array, Array]:
 def from_jacobian(
     model: Model, mj_model: Any, qpos: ArrayLike, jacp: ArrayLike, jacr: ArrayLike
 ) -> Array:
-    """``kt.jacobian(..., frame="aligned")``, (..., 6, nv), from those of ``mj_jac``.
+    """Aligned Jacobian (..., 6, nv) from MuJoCo's ``jacp`` and ``jacr`` of ``mj_jac``.
 
     Args:
         model: kinetree's model.
@@ -169,7 +169,7 @@ def from_jacobian(
 
 
 def to_jacobian(model: Model, mj_model: Any, q: ArrayLike, J: ArrayLike) -> tuple[Array, Array]:
-    """``jacp`` and ``jacr``, (..., 3, mj_model.nv), from an aligned Jacobian (..., 6, nv)."""
+    """MuJoCo's ``jacp`` and ``jacr``, (..., 3, mj_model.nv), from an aligned Jacobian."""
     rows = to_tau(model, mj_model, np.asarray(q)[..., None, :], J)
     return rows[..., 3:, :], rows[..., :3, :]
 
@@ -180,7 +180,7 @@ def to_jacobian(model: Model, mj_model: Any, q: ArrayLike, J: ArrayLike) -> tupl
 
 
 def from_f_ext(model: Model, mj_model: Any, qpos: ArrayLike, xfrc: ArrayLike) -> Array:
-    """Our ``f_ext``, (..., body_count, 6), from ``xfrc_applied``, (..., mj_model.nbody, 6)."""
+    """External forces ``f_ext``, (..., body_count, 6), from MuJoCo's ``xfrc_applied``."""
     q, xfrc = from_q(model, mj_model, qpos), check_finite(as_numbers(xfrc, "xfrc"), "xfrc", core=2)
     if xfrc.ndim < 2 or xfrc.shape[-2:] != (mj_model.nbody, 6):
         raise ShapeError(
@@ -197,7 +197,7 @@ def from_f_ext(model: Model, mj_model: Any, qpos: ArrayLike, xfrc: ArrayLike) ->
 
 
 def to_f_ext(model: Model, mj_model: Any, q: ArrayLike, f_ext: ArrayLike) -> Array:
-    """``xfrc_applied``, (..., mj_model.nbody, 6), from our ``f_ext`` in any of its forms."""
+    """MuJoCo's ``xfrc_applied``, (..., mj_model.nbody, 6), from kinetree's ``f_ext``."""
     q, f_ext = as_configuration(model, q), external_forces(model, f_ext)
     names = body_names(mj_model)
     centers = _centers(model, mj_model, q)
@@ -218,7 +218,7 @@ def to_f_ext(model: Model, mj_model: Any, q: ArrayLike, f_ext: ArrayLike) -> Arr
 
 
 def _bodies(model, mj_model):
-    """The number of our body for each of MuJoCo's."""
+    """Number of kinetree's body for each of MuJoCo's."""
     frames = [frame_name(model, mj_model, name) for name in body_names(mj_model)[1:]]
     return [0, *(model.frame(frame).body for frame in frames)]
 
@@ -282,7 +282,7 @@ def from_tau(model: Model, mj_model: Any, qpos: ArrayLike, tau: ArrayLike) -> Ar
 
 
 def _states(model, mj_model):
-    """Conversion of states between a model and MuJoCo."""
+    """Converter of states between a model and MuJoCo."""
     sizes = mj_model.nq, mj_model.nv
     rotors = {model.joint_names[i - 1] for i in rotors_of(model)}
     match = partial(_pairs, mj_model, rotors)
@@ -290,7 +290,7 @@ def _states(model, mj_model):
 
 
 def _pairs(mj_model, rotors, model):
-    """All joints that have variables, matched by name, but for rotors, which only follow."""
+    """Joints with variables in both models, matched by name, without rotors."""
     theirs = {name: j for j, name in enumerate(joint_names(mj_model)[0])}
     left, pairs = set(theirs), []
     for i, name in enumerate(model.joint_names, start=1):
@@ -326,14 +326,14 @@ def _pairs(mj_model, rotors, model):
 
 
 def _parts(mj_model, joint, name, theirs):
-    """Elements of a joint in MuJoCo."""
+    """Converters of a joint's parts in MuJoCo."""
     if isinstance(joint, Free) and name in theirs:
         return (JointElement(name, "free", None, slice(0, 7), slice(0, 6)),)
     return parts_of(joint, name)
 
 
 def _settle(model, pair, theirs, q):
-    """``q`` with quaternions of unit length."""
+    """Configuration with quaternions normalised to unit length."""
     for part in model.uncoupled.joint[model.uncoupled.joint_index(pair.name)].unit_parts:
         p = q[..., part]
         length = np.linalg.norm(p, axis=-1, keepdims=True)

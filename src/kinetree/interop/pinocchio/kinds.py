@@ -28,47 +28,47 @@ class VariableMap:
     """Indices of kinetree's position variables that a limit makes sense for."""
 
     def to_position(self, q):
-        """Pinocchio's position variables."""
+        """Pinocchio's position variables from kinetree's."""
         return _take(q, self.position_order)
 
     def from_position(self, q):
-        """Kinetree's position variables."""
+        """Kinetree's position variables from Pinocchio's."""
         return _put(q, self.position_order)
 
     def to_tangent(self, x):
-        """Pinocchio's velocities, accelerations, forces or limits of these."""
+        """Pinocchio's tangent vector (velocity, force, limit) from kinetree's."""
         return _take(x, self.velocity_order)
 
     def from_tangent(self, x):
-        """Kinetree's velocities, accelerations, forces or limits of these."""
+        """Kinetree's tangent vector (velocity, force, limit) from Pinocchio's."""
         return _put(x, self.velocity_order)
 
     def to_velocity(self, q, qd):
-        """Pinocchio's velocities or forces."""
+        """Pinocchio's velocities or forces from kinetree's at ``q``."""
         return self.to_tangent(qd)
 
     def from_velocity(self, q, v):
-        """Kinetree's velocities or forces."""
+        """Kinetree's velocities or forces from Pinocchio's at ``q``."""
         return self.from_tangent(v)
 
     def to_acceleration(self, q, qd, qdd):
-        """Pinocchio's accelerations."""
+        """Pinocchio's accelerations from kinetree's state and ``qdd``."""
         return self.to_tangent(qdd)
 
     def from_acceleration(self, q, v, a):
-        """Kinetree's accelerations."""
+        """Kinetree's accelerations from Pinocchio's state and ``a``."""
         return self.from_tangent(a)
 
     def to_limit(self, limit, unlimited):
-        """Pinocchio's position limit; ``unlimited`` stands where there is none."""
+        """Pinocchio's position limit from kinetree's; ``unlimited`` where there is none."""
         return self.to_position(self._where_limited(limit, unlimited))
 
     def from_limit(self, limit, unlimited):
-        """Kinetree's position limit."""
+        """Kinetree's position limit from Pinocchio's; ``unlimited`` where there is none."""
         return self._where_limited(self.from_position(limit), unlimited)
 
     def _where_limited(self, limit, unlimited):
-        """Limit of variables that have one, else the number for unlimited ones."""
+        """Limits of the variables that can have one; ``unlimited`` for the others."""
         if self.limited is None:
             return limit
         return np.where(np.isin(np.arange(len(limit)), self.limited), limit, unlimited)
@@ -109,12 +109,12 @@ class _Planar(VariableMap):
 
 
 def _take(x, order):
-    """Entries in the other library's order."""
+    """Entries rearranged to Pinocchio's order."""
     return x if order is None else x[..., list(order)]
 
 
 def _put(x, order):
-    """Entries in our order."""
+    """Entries rearranged to kinetree's order."""
     return x if order is None else x[..., np.argsort(order)]
 
 
@@ -128,12 +128,12 @@ FREE = VariableMap(
 
 
 def kind_of(pin_joint) -> str:
-    """Pinocchio's name for the kind of a joint, such as ``"JointModelRX"``."""
+    """Pinocchio's name of a joint type, such as ``"JointModelRX"``."""
     return pin_joint.shortname()
 
 
 def as_kinetree(pin_joint, name):
-    """The joint of kinetree that ``pin_joint`` is, and the map between their variables."""
+    """Kinetree's joint equal to Pinocchio's, and the map between their variables."""
     kind = kind_of(pin_joint)
     if kind not in _READERS:
         raise InteropError(
@@ -145,7 +145,7 @@ def as_kinetree(pin_joint, name):
 
 
 def as_pinocchio(pin, joint, name):
-    """The joint of Pinocchio that ``joint`` is, and the map between their variables."""
+    """Pinocchio's joint equal to kinetree's, and the map between their variables."""
     if type(joint) not in _WRITERS:
         raise InteropError(
             f"joint {name!r} is a {type(joint).__name__}, which Pinocchio does not have; these "
@@ -163,7 +163,7 @@ def as_pinocchio(pin, joint, name):
 
 
 def same_joint(a, b) -> bool:
-    """Whether two joints of kinetree are of one kind, with parameters equal up to rounding."""
+    """Whether two joints have the same class and equal parameters up to rounding."""
     return type(a) is type(b) and all(
         _same_parameter(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
     )
@@ -178,7 +178,7 @@ def _same_parameter(a, b):
 
 
 def _subspace(pin_joint):
-    """The constant motion subspace of a joint with one degree of freedom: linear, angular."""
+    """Constant motion subspace of a one-variable Pinocchio joint, linear part first."""
     data = pin_joint.createData()
     pin_joint.calc(data, np.zeros(pin_joint.idx_q + pin_joint.nq))
     S = np.array(data.S).ravel()
@@ -186,30 +186,30 @@ def _subspace(pin_joint):
 
 
 def _unit(axis, name):
-    """An axis as it is; Pinocchio takes any, but turns about unit vectors only."""
+    """Axis of a Pinocchio joint, which must have unit length; an error otherwise."""
     if abs(np.linalg.norm(axis) - 1) > 1e-6:
         raise InteropError(f"axis of joint {name!r} must be a unit vector, got {axis.tolist()}")
     return tuple(axis)
 
 
 def _revolute(pin_joint, name):
-    """Revolute joint for one of Pinocchio."""
+    """Kinetree's revolute joint for one of Pinocchio."""
     return joints.Revolute(_unit(_subspace(pin_joint)[1], name))
 
 
 def _prismatic(pin_joint, name):
-    """Prismatic joint for one of Pinocchio."""
+    """Kinetree's prismatic joint for one of Pinocchio."""
     return joints.Prismatic(_unit(_subspace(pin_joint)[0], name))
 
 
 def _helical(pin_joint, name):
-    """Helical joint for one of Pinocchio."""
+    """Kinetree's helical joint for one of Pinocchio."""
     linear, axis = _subspace(pin_joint)
     return joints.Helical(_unit(axis, name), pitch=float(linear @ axis))
 
 
 def _mimic(pin_joint, name):
-    """The joint that a mimic joint is but for its variable.
+    """Kinetree's joint for a Pinocchio mimic joint, without the mimic law.
 
     Of it Pinocchio shows the kind, in what it prints, and the pose. Its motion subspace is that
     of before the first pose, which a helical joint does not have yet. Computing the pose of one
@@ -236,7 +236,7 @@ def _mimic(pin_joint, name):
 
 
 def universal_letters(pin_joint) -> str:
-    """The two axes of a universal joint, such as ``"xy"``; empty if kinetree cannot name them."""
+    """Letters of a universal joint's axes, such as ``"xy"``; empty for oblique axes."""
     axes = [np.flatnonzero(axis == 1) for axis in (pin_joint.axis1, pin_joint.axis2)]
     letters = "".join("xyz"[k] for axis in axes for k in axis)
     return letters if len(set(letters)) == 2 else ""
@@ -283,7 +283,7 @@ _READERS = {
 
 
 def _along(pin, letter, unaligned, axis, *parameters):
-    """Pinocchio's joint of a family for an axis; the coordinate axes have their own joints."""
+    """Pinocchio joint of a family for an axis, aligned with x, y, z or not."""
     aligned = index_of(axis)
     if aligned is not None and aligned[1] > 0:
         return getattr(pin, f"JointModel{letter}{'XYZ'[aligned[0]]}")(*parameters)
@@ -291,7 +291,7 @@ def _along(pin, letter, unaligned, axis, *parameters):
 
 
 def _universal(pin, joint):
-    """Joint of Pinocchio for a universal one."""
+    """Pinocchio's joint for a universal one."""
     return pin.JointModelUniversal(*(np.eye(3)["xyz".index(axis)] for axis in joint.axes))
 
 

@@ -30,7 +30,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(pin_model):
-    """Every joint of ``pin_model`` in order; part ``k`` of joint ``j`` is called ``j_k``."""
+    """Joints of ``pin_model`` in order; part ``k`` of composite joint ``j`` is ``j_k``."""
     result = []
     q = v = 0
     for number in range(1, pin_model.njoints):
@@ -46,7 +46,7 @@ def leaves(pin_model):
 
 
 def _parts(name, joint, placement):
-    """(name, joint, placement) of each part; a universal joint about general axes has two."""
+    """Name, joint and placement of each part of a joint; two for an oblique universal one."""
     if kind_of(joint) == "JointModelComposite":
         if joint.njoints == 0:
             raise InteropError(f"composite joint {name!r} has no parts; add at least one joint")
@@ -70,7 +70,7 @@ class MissingLibraryError(InteropError, MissingPackageError):
 
 
 def pinocchio() -> Any:
-    """The ``pinocchio`` module, or an error that says how to get it."""
+    """Module ``pinocchio``; an error says how to install it."""
     try:
         import pinocchio as library  # pyright: ignore[reportMissingImports]
     except ImportError as error:
@@ -93,22 +93,22 @@ def pinocchio() -> Any:
 
 
 def from_se3(M) -> Plucker:
-    """The coordinate transform to the frame whose pose is ``M``."""
+    """Plücker transform to the frame with the pose ``M``, an SE3 of Pinocchio."""
     return Plucker(np.array(M.rotation.T), np.array(M.translation))
 
 
 def to_se3(pin, X):
-    """The pose of the frame that ``X`` transforms to."""
+    """Pose (SE3 of Pinocchio) of the frame that ``X`` transforms to."""
     return pin.SE3(np.asarray(X.E.T, dtype=float), np.asarray(X.r, dtype=float))
 
 
 def from_inertia(Y) -> Inertia:
-    """From mass, lever and rotational inertia about the mass centre."""
+    """Kinetree's inertia from one of Pinocchio."""
     return Inertia.from_mass_center(Y.mass, np.array(Y.lever), np.array(Y.inertia))
 
 
 def to_inertia(pin, I):
-    """Pinocchio's inertia; also one that is physically impossible."""
+    """Pinocchio's inertia from kinetree's, also if physically impossible."""
     if I.mass == 0:
         Y = pin.Inertia.Zero()
         Y.inertia = np.asarray(I.rotational, dtype=float)
@@ -132,7 +132,7 @@ class LeafJoint(NamedTuple):
 
 
 def followers(pin_model):
-    """The mimic joints of Pinocchio's model."""
+    """Mimic joints of a Pinocchio model."""
     found = zip(pin_model.mimicking_joints, pin_model.mimicked_joints, strict=True)
     return [
         LeafJoint(pin_model.names[i], pin_model.names[j], joint.scaling, joint.offset)
@@ -142,7 +142,7 @@ def followers(pin_model):
 
 
 def couplings(pin_model, joint_names):
-    """The mimic joints as couplings of a model whose joints have these names."""
+    """Couplings for the mimic joints of a Pinocchio model."""
     number = {name: i for i, name in enumerate(joint_names, start=1)}
     return tuple(
         Coupling(f"{f.name}_mimic", number[f.name], number[f.leader], (f.offset, f.scaling))
@@ -151,7 +151,7 @@ def couplings(pin_model, joint_names):
 
 
 def add_mimic_joints(pin, result, model):
-    """``result``, a tree, with the couplings of ``model`` as mimic joints."""
+    """Pinocchio model with the couplings of ``model`` as mimic joints."""
     places = _places(model)
     groups = {}
     for i, (root, _, _) in places.items():
@@ -169,7 +169,7 @@ def add_mimic_joints(pin, result, model):
 
 
 def _refuse_helical(model, i):
-    """Pinocchio computes a helical mimic joint without its pitch, or crashes."""
+    """Raise InteropError for helical mimic joints, which Pinocchio computes wrongly."""
     if isinstance(model.bodies[i - 1].joint, Helical):
         raise InteropError(
             f"joint {model.joint_names[i - 1]!r} is helical and follows another; Pinocchio cannot "
@@ -179,7 +179,7 @@ def _refuse_helical(model, i):
 
 
 def _hand_over(result, leader, follower, scaling):
-    """Add the follower's own properties to the leader."""
+    """Add a mimic joint's armature, damping and friction to its leader."""
     i, j = result.idx_vs[leader], result.idx_vs[follower]
     result.armature[i] += scaling**2 * result.armature[j]
     result.damping[i] += scaling**2 * result.damping[j]
@@ -188,7 +188,7 @@ def _hand_over(result, leader, follower, scaling):
 
 
 def _places(model):
-    """For every coupled joint ``i`` the joint ``s`` that leads it all, and ``q_i = a + b q_s``."""
+    """For every coupled joint ``i`` its final leader ``s`` and ``q_i = a + b q_s``."""
     coupling = {c.joint: c for c in model.couplings}
 
     def place(i):

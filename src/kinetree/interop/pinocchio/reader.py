@@ -24,7 +24,7 @@ from kinetree.spatial import Inertia, Plucker
 
 
 def from_model(pin_model: Any) -> Model:
-    """The mechanism that ``pin_model`` describes, as a kinetree model.
+    """Kinetree model of the mechanism in ``pin_model``.
 
     Joints keep their names. A body is called after Pinocchio's body frame at its joint, or else
     after the joint; other frames (bodies, fixed joints, operational frames, sensors) become
@@ -66,7 +66,7 @@ def from_model(pin_model: Any) -> Model:
 
 
 def _body(pin_model, part, name, parent):
-    """The body that a joint, or a part of a composite joint, moves."""
+    """Body that a joint, or a part of a composite joint, moves."""
     joint, joint_map = as_kinetree(part.joint, part.name)
     return Body(
         name=name,
@@ -106,7 +106,7 @@ def _limits(pin_model, part, joint_map):
 
 
 def _infinite(limit):
-    """A copy in which the largest float, Pinocchio's way to say "no limit", is infinity."""
+    """Limits with the largest float, which means none in Pinocchio, replaced by infinity."""
     return np.where(np.abs(limit) >= np.finfo(float).max, np.copysign(np.inf, limit), limit)
 
 
@@ -120,7 +120,7 @@ def _refuse_angular_gravity(pin_model):
 
 
 def _warn_of_what_is_left_behind(pin_model):
-    """Warn of properties of Pinocchio's model that are not represented."""
+    """Warn of properties of a Pinocchio model that are not represented."""
     rotors = pin_model.rotorInertia * pin_model.rotorGearRatio**2
     _warn_of(
         pin_model,
@@ -144,7 +144,7 @@ def _warn_of_what_is_left_behind(pin_model):
 
 
 def _warn_of(pin_model, values, consequence):
-    """One warning that names, for each kind of value, the joints where it is not zero."""
+    """Warn once per property about the joints where it is not zero."""
     found = {what: _joints_with(pin_model, array) for what, array in values.items()}
     named = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
     if named:
@@ -161,7 +161,7 @@ def _joints_with(pin_model, values):
 
 
 def _list(names):
-    """First few of many names."""
+    """First few of many names, as text."""
     shown = ", ".join(map(repr, names[:4]))
     return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
@@ -185,7 +185,7 @@ def body_names(pin_model, parts):
 
 
 def frames(pin_model, body_names, number_of):
-    """All frames that are not bodies or joints themselves.
+    """Frames of a Pinocchio model that are no bodies or joints.
 
     Args:
         pin_model: Pinocchio's model.
@@ -218,7 +218,7 @@ def frames(pin_model, body_names, number_of):
 
 
 def _unused_name(name, suffix, taken):
-    """``name``, with a suffix and then a number if it is taken."""
+    """Unused name: with a suffix, then a number if it is taken."""
     candidate, count = name, 1
     while candidate in taken:
         candidate = f"{name}_{suffix}" if count == 1 else f"{name}_{suffix}_{count}"
@@ -240,7 +240,7 @@ _UNLIMITED = np.finfo(float).max
 
 
 def to_model(model: Model) -> Any:
-    """The mechanism as a ``pinocchio.Model``.
+    """Pinocchio model of a kinetree model.
 
     Joints, bodies and frames keep their names; bodies and frames become body and operational
     frames. Fixed joints become frames and their bodies part of the body they are fixed to.
@@ -306,7 +306,7 @@ class _Site:
 
 
 def _depth_first(model):
-    """Body numbers in the order that Pinocchio's joints need."""
+    """Body numbers depth first, as Pinocchio's joints need."""
     waiting = list(reversed(model.children[0]))
     while waiting:
         i = waiting.pop()
@@ -373,7 +373,7 @@ def _add_limited(result, body, joint_map, where):
 
 
 def _limit(values, size, unlimited):
-    """A limit as Pinocchio writes it: the largest float where there is none."""
+    """Limits as Pinocchio writes them: the largest float for none."""
     return np.clip(values or np.full(size, unlimited), -_UNLIMITED, _UNLIMITED)
 
 

@@ -67,13 +67,13 @@ def from_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Arra
 
 
 def _states(model, pin_model):
-    """Conversion of states between a model and Pinocchio."""
+    """Converter of states between a model and Pinocchio."""
     sizes = pin_model.nq, pin_model.nv
     return States(model, "Pinocchio", pin_model.name, *sizes, partial(_pairs, pin_model), _settle)
 
 
 def _settle(pair, theirs, q):
-    """``q``, if cosines and sines are those of an angle."""
+    """Configuration, after a check that cosines and sines have unit length."""
     off = ~np.isclose(pair.map.to_position(q), theirs, rtol=1e-4, atol=1e-4).all(axis=-1)
     if np.any(off):
         sample = f" of sample {tuple(np.argwhere(off)[0].tolist())}" if off.ndim else ""
@@ -85,7 +85,7 @@ def _settle(pair, theirs, q):
 
 
 def _pairs(pin_model, model):
-    """All joints that have variables in both models, matched by name, and those that follow."""
+    """Joints with variables in both models, matched by name, and coupled ones."""
     ours = {n: i for i, n in enumerate(model.joint_names, start=1) if model.joint[i].nq}
     parts = leaves(pin_model)
     _require_same_names(model, pin_model, list(ours), [leaf.name for leaf in parts])
@@ -179,7 +179,7 @@ def from_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
 
 
 def _joint_of(model, pin_model):
-    """Number of Pinocchio's joint that carries each body of kinetree."""
+    """Number of the Pinocchio joint that carries each kinetree body."""
     carriers = {leaf.name: leaf.number for leaf in leaves(pin_model) if leaf.last}
     found = {i: carriers[n] for i, n in enumerate(model.joint_names, start=1) if n in carriers}
     missing = set(carriers) - set(model.joint_names)
@@ -192,7 +192,7 @@ def _joint_of(model, pin_model):
 
 
 def _rows(p, count):
-    """Parameters of the bodies as rows of ten."""
+    """Inertial parameters as rows of ten, one per body."""
     p = np.asarray(p, dtype=float)
     if p.shape != (10 * count,):
         raise ShapeError(f"parameters must have shape ({10 * count},) here, got {p.shape}")

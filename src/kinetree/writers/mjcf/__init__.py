@@ -29,7 +29,7 @@ _INITIAL = "qpos0"
 
 
 def to_mjcf(model) -> str:
-    """The mechanism as the text of an MJCF file, for MuJoCo.
+    """MJCF text of a model, for MuJoCo.
 
     Bodies, joints, frames (as sites), loops, couplings, tendons, actuators and postures keep names;
     the base is MuJoCo's world. Loop joints and couplings become equality constraints, which
@@ -88,7 +88,7 @@ def to_mjcf(model) -> str:
 
 
 def _warn_of_order(model, root):
-    """Say that positions are in another order in the file, which is depth first as MuJoCo's is."""
+    """Warn if positions are in another order in the file, which is depth first."""
     place = {name: i for i, name in enumerate(model.joint_names)}
     written = [e.get("name") or "" for e in root.iter("joint", "freejoint")]
     names = [name for name in written if name in place]
@@ -102,7 +102,7 @@ def _warn_of_order(model, root):
 
 
 def _not_in_mjcf(model) -> list[str]:
-    """Features of a model that MJCF has no word for."""
+    """Features of a model that MJCF cannot express, as texts."""
     found = []
     fast = [
         b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))
@@ -121,7 +121,7 @@ def _not_in_mjcf(model) -> list[str]:
 
 
 def _start(model):
-    """Poses of free bodies at the start, by joint name, and the postures besides."""
+    """Initial poses of free bodies by joint name, and the remaining postures."""
     start, others = {}, []
     for p in model.postures:
         moved = model.neutral()

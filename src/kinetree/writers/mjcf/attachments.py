@@ -26,7 +26,7 @@ from kinetree.writers.mjcf.tendons import write_fixed_tendon
 
 
 def write_frames(model, elements):
-    """Frames as sites, but for links, which are bodies."""
+    """Write frames as sites, except those that are links."""
     links = links_of(model)
     for frame in model.frames:
         if frame.name in links:
@@ -35,7 +35,7 @@ def write_frames(model, elements):
 
 
 def write_constraints(model, elements, root):
-    """Loops as connections of sites, couplings as equalities of joints."""
+    """Write loops as connections between sites, couplings as equalities."""
     if not model.loops and not model.couplings:
         return
     equality = etree.SubElement(root, "equality")
@@ -85,7 +85,7 @@ def write_constraints(model, elements, root):
 
 
 def write_gravity_compensation(model, elements, left_out):
-    """Carried weight as a fraction of that of the body, where it is carried at its centre."""
+    """Write gravity compensation at a body's mass centre as a fraction of its weight."""
     for i in sorted({g.body for g in model.gravity_compensation}):
         parts = [g for g in model.gravity_compensation if g.body == i]
         mass, I = sum(g.mass for g in parts), model.inertia[i]
@@ -112,13 +112,13 @@ def _check_without_dynamics(loop):
 
 
 def _close(equality, tag, name, sites, ends):
-    """Add an equality between two sites."""
+    """Write an equality between two sites."""
     one, other = (sites.at(f"{name}_{k}", *end) for k, end in zip("ab", ends, strict=True))
     element(equality, tag, name=name, site1=one, site2=other)
 
 
 def write_actuators(model, elements, root):
-    """Actuators as motors, position and velocity servos, and general ones."""
+    """Write actuators as motors, position and velocity servos, or general ones."""
     if not model.actuators:
         return
     section = etree.SubElement(root, "actuator")
@@ -138,7 +138,7 @@ def write_actuators(model, elements, root):
 
 
 def _shift(model, a):
-    """An actuator in MuJoCo's length of its tendon, which is zero where all joints are."""
+    """Actuator shifted to MuJoCo's tendon length, which is zero in the zero configuration."""
     offset = next((t.offset for t in model.tendons if t.name == a.tendon), 0.0) * a.gear[0]
     laws = {"gain": a.gain, "bias": a.bias}
     shifted = {k: (c[0] + c[1] * offset, *c[1:]) for k, c in laws.items()}
@@ -148,7 +148,7 @@ def _shift(model, a):
 
 
 def _law(a):
-    """Tag and attributes of gain, bias and activation."""
+    """MJCF tag and attributes of an actuator's gain, bias and activation."""
     gain, bias = a.gain, a.bias
     if a.kind == "pid":
         return "pid", _pid(a)
@@ -168,7 +168,7 @@ def _law(a):
 
 
 def _pid(a):
-    """Attributes of a servo with integral action, or with a setpoint whose rate is bounded."""
+    """MJCF attributes of a servo with integral action or rate limit."""
     (g0, *g), (b0, b1, b2), bounds = a.gain, a.bias, a.integral_range
     servo = g0 == -b1 and not any(g) and not b0 and not a.integral_zero
     even = bounds[0] == -bounds[1] and tuple(a.activation_range) == UNBOUNDED
@@ -185,7 +185,7 @@ def _pid(a):
 
 
 def _state(a):
-    """Attributes of an activation."""
+    """MJCF attributes of an activation."""
     if not a.activation:
         return {}
     activation = ACTIVATIONS[a.activation]
@@ -200,7 +200,7 @@ def _state(a):
 
 
 def _muscle_law(a):
-    """Attributes of the curves of a muscle."""
+    """MJCF attributes of a muscle's curves."""
     m = a.muscle
     curves = [*m.range, m.force, 1.0, m.lmin, m.lmax, m.vmax, m.fpmax, m.fvmax]
     kinds = {"gaintype": "muscle", "biastype": "muscle"}
@@ -208,7 +208,7 @@ def _muscle_law(a):
 
 
 def _end(model, a, written, sites):
-    """End of an actuator, and its gear."""
+    """MJCF attributes of what an actuator drives, and its gear."""
     if a.tendon:
         return {"tendon": a.tendon, "gear": a.gear}
     if a.adhesion:
@@ -245,7 +245,7 @@ def _end(model, a, written, sites):
 
 
 def write_postures(model, root, postures):
-    """Postures as keyframes, in MuJoCo's variables."""
+    """Write postures as keyframes, in MuJoCo's variables."""
     if not postures:
         return
     section = etree.SubElement(root, "keyframe")
@@ -273,7 +273,7 @@ def write_postures(model, root, postures):
 
 
 def write_cameras(model, elements):
-    """Cameras, on the bodies that carry them."""
+    """Write cameras on the bodies that carry them."""
     for c in model.cameras:
         frame = model.frame(c.of or model.base_name)
         pose = pose_attributes(c.placement @ frame.placement)
@@ -288,7 +288,7 @@ _AT_SITES = (
 
 
 def write_sensors(model, elements, root, left_out):
-    """Sensors; ``left_out`` collects what MJCF does not say."""
+    """Write sensors; ``left_out`` collects those that MJCF does not have."""
     if not model.sensors:
         return
     section, writer = etree.SubElement(root, "sensor"), _Writer(model, elements, root)
@@ -311,7 +311,7 @@ class _Writer:
         self.sites, self.links = Sites(model, elements), links_of(model)
 
     def attributes(self, s: Sensor):
-        """Object of a sensor as attributes; None where MJCF has no word for it."""
+        """MJCF attributes of a sensor's object; None if MJCF cannot express it."""
         of = KINDS[s.kind].of
         if s.inertia is not None or (s.data and s.kind != "magnetometer"):
             return None
@@ -336,11 +336,11 @@ class _Writer:
         return {of: s.of} if of else {}
 
     def _body(self, i):
-        """Name of a body in MuJoCo."""
+        """MuJoCo's name of body ``i``."""
         return self.model.body_names[i] if i else "world"
 
     def _frame(self, s, which, placement):
-        """Kind and name of a frame: a site, or a body."""
+        """MuJoCo's kind and name of a frame: a site or a body."""
         frame = self.model.frame(getattr(s, which))
         if is_identity(placement) and frame.name in self.model.body_names:
             return "xbody", self._body(frame.body)
@@ -351,7 +351,7 @@ class _Writer:
         return "site", self.sites.at(f"{s.name}_{which}", frame.body, placement @ frame.placement)
 
     def _of_site(self, s):
-        """Attributes of a sensor on a frame, which is a site of MJCF."""
+        """MJCF attributes of a sensor on a frame, which becomes a site."""
         frame = self.model.frame(s.of)
         name = s.of
         if s.of in {*self.model.body_names, *self.links} or not is_identity(s.placement):
@@ -370,7 +370,7 @@ class _Writer:
         return {"site": name}
 
     def _shape(self, name):
-        """Kind and name of a geom or body."""
+        """MuJoCo's kind and name of a shape: a geom or a body."""
         if any(e.get("name") == name for e in self.root.iter("geom")):
             return "geom", name
         bodies = self.model.body_names

@@ -13,7 +13,7 @@ from kinetree.spatial.rotation import quaternion_from_rotation
 
 
 def element(parent, tag, /, **attributes):
-    """Append an element; attributes that are None are left out."""
+    """Append an XML element; attributes that are None are left out."""
     child = etree.SubElement(parent, tag)
     for name, value in attributes.items():
         if value is not None:
@@ -28,7 +28,7 @@ def element(parent, tag, /, **attributes):
 
 
 def numbers(values) -> str:
-    """Numbers with as many digits as they have."""
+    """Numbers as text, with as many digits as they need."""
     try:
         flat = np.asarray(values, dtype=float).ravel().tolist()
     except (TypeError, ValueError):
@@ -39,14 +39,14 @@ def numbers(values) -> str:
 
 
 def _number(x):
-    """Text of a number as MuJoCo reads it."""
+    """Number as text that MuJoCo reads."""
     if math.isfinite(x) and x == int(x) and abs(x) < 1e15:
         return str(int(x))
     return repr(x)  # infinity as "inf", which MuJoCo reads
 
 
 def pose_attributes(X):
-    """Position and orientation of the frame that ``X`` transforms to, where they are not zero."""
+    """MJCF attributes of a frame's position and orientation, where not zero."""
     E, r = np.asarray(X.E), np.asarray(X.r)
     found = {}
     if np.any(r):
@@ -60,7 +60,7 @@ _NARROW = 1e-9  # range of what must not move, relative to where it is
 
 
 def range_attributes(name, limits, limited):
-    """A range with its switch, or nothing if it is infinite on both sides."""
+    """MJCF attributes of a range with its switch; empty if it is infinite."""
     if all(math.isinf(x) for x in limits):
         return {}
     low, high = limits
@@ -91,7 +91,7 @@ class JointElement(NamedTuple):
 
 
 def parts_of(joint, name) -> tuple[JointElement, ...]:
-    """The joints of MJCF that do in sequence what ``joint`` does.
+    """MuJoCo joints that in sequence move like ``joint``.
 
     A free joint comes as three sliders and a ball joint, which can sit on any body; MuJoCo's own
     free joint is for a body at the origin of the world.
@@ -121,7 +121,7 @@ def parts_of(joint, name) -> tuple[JointElement, ...]:
 
 
 def _sliders(name, axes, v, q):
-    """Sliders along ``axes``; ``v`` and ``q`` are where our joint has the linear variables."""
+    """MuJoCo sliders along ``axes``, with the indices of our linear variables."""
     return tuple(
         JointElement(
             f"{name}_{k + 1}",
@@ -135,7 +135,7 @@ def _sliders(name, axes, v, q):
 
 
 def _axes(joint):
-    """Kinds and axes of joints with one variable each, or None."""
+    """MuJoCo's types and axes for a joint of one-variable joints, or None."""
     if isinstance(joint, joints.Reversed):
         if not isinstance(joint.joint, (joints.Revolute, joints.Prismatic)):
             return None

@@ -12,7 +12,7 @@ _NO_FLUID = [0.0] * 5  # ``fluidcoef``, with which nothing acts but the fluid th
 
 
 def write_fluid_forces(model, elements, root, left_out):
-    """The fluid of all bodies; of a body the box of its inertia, or ellipsoids.
+    """Write fluid forces by inertia boxes or ellipsoids of bodies.
 
     MuJoCo has one fluid, which is around every body: those without one get a tiny shape.
     """
@@ -50,14 +50,14 @@ def write_fluid_forces(model, elements, root, left_out):
 
 
 def _is_of_armature(model, f):
-    """Whether MuJoCo has a force as a part of the armature of a free joint."""
+    """Whether MuJoCo has a fluid force already, as part of a free joint's armature."""
     body = model.bodies[f.body - 1]
     armed = isinstance(body.joint, Free) and has_dynamics(body, "armature")
     return armed and f.is_momentum and set(body.dynamics.armature) == {f.density}
 
 
 def _is_own(f, inertia):
-    """Whether a box is that of an inertia."""
+    """Whether a fluid box is the inertia box of its body."""
     I, (x, y, z) = _along(f, inertia), f.shape.size
     m, size = inertia.mass, max(f.shape.size)
     own = m / 12 * np.diag([y * y + z * z, z * z + x * x, x * x + y * y])
@@ -66,13 +66,13 @@ def _is_own(f, inertia):
 
 
 def _along(f, inertia):
-    """Inertia about the centre of mass, in the axes of a box."""
+    """Rotational inertia about the mass centre, in the axes of a fluid box."""
     E = np.asarray(f.placement.E, dtype=float)
     return E @ inertia.rotational_at_center @ E.T
 
 
 def _align(inertial, f, inertia):
-    """Write the principal axes that the box has: of equal moments any would do."""
+    """Write the inertia in the fluid box's axes, which equal moments leave open."""
     for name in ("pos", "quat", "diaginertia", "fullinertia"):
         inertial.attrib.pop(name, None)
     inertial.set("pos", "0 0 0")
@@ -81,7 +81,7 @@ def _align(inertial, f, inertia):
 
 
 def _shape(parent, radii, coefficients, pose):
-    """Add the invisible ellipsoid on which the fluid acts."""
+    """Write the invisible ellipsoid on which the fluid acts."""
     element(
         parent,
         "geom",

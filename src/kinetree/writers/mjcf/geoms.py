@@ -32,17 +32,17 @@ _FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's, sliding, spinning and rolling
 
 
 def links_of(model) -> set:
-    """Names of the links that are written as bodies on the body that they are part of."""
+    """Names of lumped links, which are written as bodies on their body."""
     return {g.link for g in model.geometry if g.link} - set(model.body_names)
 
 
 def is_lost(path) -> bool:
-    """Whether a mesh is known not to be there: a file with it would not load again."""
+    """Whether a mesh file is missing, so that a file with it could not be read."""
     return "://" in path or (os.path.isabs(path) and not os.path.isfile(path))
 
 
 def _is_ascii_stl(path) -> bool:
-    """Whether an STL file is not binary: its size does not follow from its number of triangles."""
+    """Whether an STL file is text: its size does not match its number of triangles."""
     if not path.lower().endswith(".stl") or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -52,7 +52,7 @@ def _is_ascii_stl(path) -> bool:
 
 
 def write_geometry(model, elements, root, left_out):
-    """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
+    """Write shapes as geoms and meshes as assets; ``left_out`` collects unsupported ones."""
     asset, meshes = etree.SubElement(root, "asset"), {}
     links, names, masked = _Links(model, elements), geom_names(model), _needs_masks(model)
     for k, g in enumerate(model.geometry):
@@ -118,7 +118,7 @@ class _Links:
         self.made: dict = {}
 
     def place(self, g):
-        """The element for a shape, and the transform from its frame to that of the shape."""
+        """XML element that a shape belongs to, and the transform from there to the shape."""
         if g.link not in self.known:
             return self.elements[g.body], g.placement
         if (g.body, g.link) not in self.made:
@@ -127,7 +127,7 @@ class _Links:
         return body, g.placement @ X.inverse()
 
     def _make(self, g):
-        """Add a body for a link that is lumped into another."""
+        """Write a body for a link that is lumped into another body."""
         frames = [f for f in self.model.frames if (f.name, f.body) == (g.link, g.body)]
         X = frames[0].placement if frames else Plucker.identity()
         parent = self.elements[g.body]
@@ -139,7 +139,7 @@ class _Links:
 
 
 def geom_names(model) -> dict:
-    """Names of geoms by number of the shape: those that are unique, and those that pairs need."""
+    """Names of geoms by shape number: unique ones, and those that pairs need."""
     known = ShapeNames(model)
     names = {k: g.name for k, g in enumerate(model.geometry) if known.own[k] == g.name}
     for pair in model.contact_pairs:
@@ -150,13 +150,13 @@ def geom_names(model) -> dict:
 
 
 def shape_attributes(shape) -> dict:
-    """Kind and size of a geom or site."""
+    """MJCF attributes of a geom's or site's type and size."""
     kind, size = _shape(shape)
     return {"type": kind, "size": numbers(size)}
 
 
 def _shape(shape):
-    """Kind and size, in half lengths."""
+    """MJCF type and half lengths of a shape."""
     if isinstance(shape, geometry.Solid) and "mjcf" in shape.formats:
         return shape.spelling(), shape.half_sizes
     if isinstance(shape, geometry.Plane):
@@ -165,7 +165,7 @@ def _shape(shape):
 
 
 def _height_field(asset, shape, name):
-    """Write the heights above the lowest, and return the transform to where that is.
+    """Write a height field's data; the transform to its lowest height.
 
     The first row of an elevation is that of the largest y, as in a picture.
     """
@@ -187,13 +187,13 @@ _ALL = str(2**31 - 1)
 
 
 def _needs_masks(model):
-    """Whether shapes are of different kinds, so that those without a surface are of all kinds."""
+    """Whether shapes have different collision masks, so that all masks must be written."""
     surfaces = [g.surface for g in model.geometry if g.collision and g.surface is not None]
     return any((s.contype, s.conaffinity) != (1, 1) for s in surfaces)
 
 
 def _touching(g, masked):
-    """Attributes of a geom that say what it touches, and how."""
+    """MJCF attributes of a geom's collision masks and contact parameters."""
     if not g.collision:
         return {"contype": "0", "conaffinity": "0"}
     s = g.surface
@@ -206,13 +206,13 @@ def _touching(g, masked):
 
 
 def _friction(surface):
-    """Friction coefficients of a surface as MuJoCo has them."""
+    """MuJoCo's friction coefficients of a surface, as text."""
     said = (surface.friction, surface.torsion, surface.rolling)
     return [usual if x is None else x for x, usual in zip(said, _FRICTION, strict=True)]
 
 
 def write_contact_pairs(model, root, left_out):
-    """Pairs of geoms and excluded pairs of bodies."""
+    """Write contact pairs of geoms and excluded pairs of bodies."""
     if not model.contact_pairs:
         return
     section, known, names = etree.SubElement(root, "contact"), ShapeNames(model), geom_names(model)
@@ -242,7 +242,7 @@ def write_contact_pairs(model, root, left_out):
 
 
 def _of_pair(surface):
-    """Attributes of the surface of a contact pair."""
+    """MJCF attributes of a contact pair's surface."""
     sliding, torsion, rolling = _friction(surface)
     return {
         "condim": [surface.condim],
@@ -253,7 +253,7 @@ def _of_pair(surface):
 
 
 def _exclude(model, section, known, pair, name, left_out):
-    """An excluded pair of bodies, or of shapes, where these are all that their bodies have."""
+    """Write an excluded pair of bodies, or of shapes that are all of their bodies."""
     bodies = []
     for end in (pair.first, pair.second):
         shapes = known.of_link(end)
@@ -296,7 +296,7 @@ def write_bodies(model, worldbody, start):
 
 
 def _carriers(model):
-    """Bodies that something other than one joint is attached to."""
+    """Numbers of bodies that something other than one joint is attached to."""
     carriers = {f.body for f in model.frames} | {g.body for g in model.geometry}
     frames = [s for s in model.sensors if KINDS[s.kind].of == "frame"]
     names = {n for s in frames for n in (s.of, s.reference)}
@@ -305,7 +305,7 @@ def _carriers(model):
 
 
 def _chain(model, i, busy):
-    """Body ``i`` and, while it has no mass, the body that it carries."""
+    """Chain of bodies from ``i`` on, continued while a body is massless."""
     chain = [i]
     while model.inertia[chain[-1]].mass == 0 and not isinstance(model.joint[chain[-1]], Fixed):
         children = model.children[chain[-1]]
@@ -322,7 +322,7 @@ def _chain(model, i, busy):
 
 
 def _write(model, chain, parent, start):
-    """Write a chain of bodies between which joints are combined."""
+    """Write a chain of bodies as one MuJoCo body with several joints."""
     last, name = chain[-1], model.body_names[chain[-1]]
     if name == _WORLD:
         raise InteropError("body 'world': MuJoCo keeps this name for the base; choose another")
@@ -351,7 +351,7 @@ def _write(model, chain, parent, start):
 
 
 def _has_mass(model, i):
-    """Whether a body, or one that is fixed to it, has mass."""
+    """Whether a body, or one fixed to it, has mass."""
     fixed = [k for k in model.children[i] if isinstance(model.joint[k], Fixed)]
     return model.inertia[i].mass != 0 or any(_has_mass(model, k) for k in fixed)
 
@@ -374,7 +374,7 @@ def _check_together(model, chain, parts):
 
 
 def _write_inertia(inertia, body):
-    """Write the inertia of a body, unless it has no mass."""
+    """Write the inertia of a body, if it has mass."""
     if inertia.mass == 0:
         return
     I_C = np.asarray(inertia.rotational_at_center, dtype=float)
@@ -397,7 +397,7 @@ def _write_inertia(inertia, body):
 
 
 def _possible(moments):
-    """Rounding may make a flat body's largest moment exceed the sum of the others."""
+    """Principal moments with rounding errors of flat bodies removed."""
     k = int(np.argmax(moments))
     others = float(np.sum(np.delete(moments, k)))
     if others < moments[k] < others * (1 + 1e-9):
@@ -407,7 +407,7 @@ def _possible(moments):
 
 
 def _write_joint(body, part, Z, parent):
-    """``Z`` takes the body that the joint moves to the last one of the chain, at zero."""
+    """Write a joint; ``Z`` transforms to the chain's last body at zero."""
     attributes = {"type": part.kind}
     if part.kind in ("hinge", "slide"):
         attributes["axis"] = numbers(Z.E @ np.asarray(part.axis))
@@ -435,7 +435,7 @@ def _limit_attributes(limits, part):
 
 
 def _dynamics_attributes(body, part):
-    """Attributes of a joint's springs, damping, friction and armature."""
+    """MJCF attributes of a joint's spring, damping, friction and armature."""
     if body.dynamics is None:
         return {}
     found = {}

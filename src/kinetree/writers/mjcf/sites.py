@@ -15,7 +15,7 @@ class Sites:
         self.taken = set(model.frame_names) | set(model.body_names)
 
     def at(self, name, body, X) -> str:
-        """Name of a site there: ``name``, unless there is one already."""
+        """Name of a site at a placement: ``name``, unless one exists there."""
         for frame in self.frames:
             same = frame.body == body and np.array_equal(frame.placement.E, X.E)
             if same and np.array_equal(frame.placement.r, X.r):

@@ -12,7 +12,7 @@ from kinetree.writers.mjcf.sites import Sites
 
 
 def write_tendons(model, elements, root, armature):
-    """Tendons; MuJoCo's lengths are ours less the offset, since its joints begin at zero.
+    """Write tendons; MuJoCo's lengths are less by the offset.
 
     Args:
         model: without couplings.
@@ -46,14 +46,14 @@ def write_tendons(model, elements, root, armature):
 
 
 def _tendon(root, tag, name, attributes):
-    """Add a tendon to its section, which is made if needed."""
+    """Append a tendon to its section, which is created if needed."""
     section = root.find("tendon")
     section = etree.SubElement(root, "tendon") if section is None else section
     return element(section, tag, name=name, **attributes)
 
 
 def write_fixed_tendon(root, name, terms, **attributes):
-    """A tendon over joints, by name and coefficient."""
+    """Write a fixed tendon over joints, by name and coefficient."""
     tendon = _tendon(root, "fixed", name, attributes)
     for joint, coefficient in terms:
         element(tendon, "joint", joint=joint, coef=coefficient)
@@ -85,7 +85,7 @@ class _WrappedGeoms:
         self.taken = {e.get("name") for e in root.iter("geom")}
 
     def at(self, wrap) -> str:
-        """Name of a geom for a sphere or cylinder at its frame."""
+        """Name of the geom that a tendon wraps around, written if there is none."""
         frame = self.model.frame(wrap.frame)
         kinds = {"sphere": Sphere, "cylinder": Cylinder}
         for k, g in enumerate(self.model.geometry):
