@@ -57,7 +57,7 @@ def test_meshes_are_read_once_and_kept_as_they_are_drawn(tmp_path, monkeypatch):
     trimesh.Trimesh(ball.vertices, ball.faces).export(file)
     (first,) = meshes.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert volume(first.surface) == pytest.approx(volume(ball) / 2, rel=0.15)
-    meshes._stretch.cache_clear()  # as in the next process
+    meshes._scaled_pieces.cache_clear()  # as in the next process
     monkeypatch.setattr(meshes, "open_scene", None)
     (again,) = meshes.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert np.array_equal(again.surface.vertices, first.surface.vertices)

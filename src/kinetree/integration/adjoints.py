@@ -45,7 +45,7 @@ class Gradients(NamedTuple):
 
 
 def has_adjoint(model, method, field) -> bool:
-    """Whether ``pulled_back`` knows the steps of a method."""
+    """Whether ``pulled_back`` supports the steps of an integrator on this model and field."""
     known = type(method) in ADJOINTS and field.drive is None and field.actuators is None
     known = known and not (type(method) is RosenbrockW and model.is_constrained)
     inner = getattr(method, "inner", None)
@@ -53,7 +53,7 @@ def has_adjoint(model, method, field) -> bool:
 
 
 def pulled_back(method, field, model, state, p_q, p_v) -> Gradients:
-    """Gradients at the start of a step.
+    """Reverse mode of one step: gradients at its start from those at its end.
 
     Args:
         method: the integrator, for which ``has_adjoint`` holds.
@@ -67,7 +67,7 @@ def pulled_back(method, field, model, state, p_q, p_v) -> Gradients:
 
 
 def _through_stages(method, field, model, state, p_q, p_v):
-    """Runge–Kutta methods: stage by stage, from the last to the first."""
+    """Reverse mode of an explicit Runge-Kutta step, from the last stage to the first."""
     (t, h, q, qd, tau), table, order = state, method.tableau, method.order
     k_u, k_v, _ = method._rates(field, model, t, h, q, qd, tau)
     end = _Moved(model, h * _sum(table.b, k_u))
@@ -89,7 +89,7 @@ def _through_stages(method, field, model, state, p_q, p_v):
 
 
 def _through_euler(method, field, model, state, p_q, p_v):
-    """Velocities first, then positions with the new velocities."""
+    """Reverse mode of a semi-implicit Euler step."""
     t, h, q, qd, tau = state
     qdd, _ = field(model, t, q, qd, tau)
     end = _Moved(model, h * (qd + h * qdd))
@@ -99,7 +99,7 @@ def _through_euler(method, field, model, state, p_q, p_v):
 
 
 def _through_midpoint(method, field, model, state, p_q, p_v):
-    """The equation in the middle of the step holds, whatever changes."""
+    """Reverse mode of an implicit midpoint step, by the implicit function theorem."""
     t, h, q, qd, tau = state
     after = method.step(field, model, *state)
     v = (after.qd + qd) / 2
@@ -114,7 +114,7 @@ def _through_midpoint(method, field, model, state, p_q, p_v):
 
 
 def _through_w_stages(method, field, model, state, p_q, p_v):
-    """W-methods: stages whose common matrix ``M = σ H + D + K/σ`` changes with the state, too."""
+    """Reverse mode of a Rosenbrock-W step, its matrix ``M = σ H + D + K/σ`` included."""
     (t, h, q, _, tau), table = state, method.tableau
     sigma, count = 1 / (table.gamma * h), len(table.m)
     stages, of_start = method.stages(field, model, *state)
@@ -142,7 +142,7 @@ def _through_w_stages(method, field, model, state, p_q, p_v):
 
 
 def _through_w_matrix(field, model, state, sigma, weights):
-    """Gradients through ``H``, ``K``, ``D`` of the start: ``M k_v = H s - K r/σ`` in each stage."""
+    """Gradients through ``H``, ``K``, ``D`` at the start of a Rosenbrock-W step."""
     t, _, q, qd, tau = state
     rest, by_q, by_K, by_D = 0 * qd, 0.0, 0.0, 0.0
     gravity, _ = inverse_dynamics_derivatives(model, q, rest, rest)
@@ -182,17 +182,17 @@ class _Moved:
         self.E = [of_each(dexp, joint, u[..., at]) for joint, at in self.joints]
 
     def along(self, p):
-        """Gradients by ``u`` for those by ``q ⊕ u``."""
+        """Gradients by the displacement ``u`` from those by ``q ⊕ u``."""
         return self._through(p, self.E)
 
     def back(self, p):
-        """Gradients by ``q`` for those by ``q ⊕ u``."""
+        """Gradients by ``q`` from those by ``q ⊕ u``."""
         a = [of_each(bracket_matrix, joint, self.u[..., at]) for joint, at in self.joints]
         turned = [np.eye(x.shape[-1]) - x @ E for x, E in zip(a, self.E, strict=True)]
         return self._through(p, turned)
 
     def through_rate(self, v, p, order):
-        """Gradients by ``u`` and ``v`` for those by ``local_rate``."""
+        """Gradients by ``u`` and ``v`` from those by ``local_rate``."""
         u = self.u
         pairs = [
             of_each(_rate_matrices, joint, u[..., at], v[..., at], order=order)
@@ -204,7 +204,7 @@ class _Moved:
         return by_u, self._through(p, [both[..., 1, :, :] for both in pairs])
 
     def _through(self, p, matrices):
-        """Adjoint taken back through the tangent maps of the joints."""
+        """Gradients multiplied by the transposed tangent map of every joint."""
         p = p.copy()
         for (_, at), matrix in zip(self.joints, matrices, strict=True):
             p[..., at] = transposed_times(matrix, p[..., at])
@@ -212,7 +212,7 @@ class _Moved:
 
 
 def _rate_matrices(joint, u, v, order):
-    """Derivatives of ``manifold.joint_rate`` by ``u`` and ``v``: ``Σ c aᵏ v`` term by term."""
+    """Derivatives of ``manifold.joint_rate`` by ``u`` and ``v``, term by term of its series."""
     a: Any = bracket_matrix(joint, u)
     one = np.eye(joint.nv)
     d_term: Any = 0 * one

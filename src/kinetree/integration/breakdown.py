@@ -18,20 +18,20 @@ _FEW = 100  # numbers that Python goes through in less time than NumPy takes to 
 
 
 def all_finite(x) -> bool:
-    """Whether all numbers are finite; for the few of one state in the fastest way."""
+    """Whether all numbers of an array are finite, with a fast path for short vectors."""
     few = x.ndim == 1 and len(x) < _FEW
     return (few and math.isfinite(sum(x.tolist()))) or bool(np.isfinite(x).all())
 
 
 def largest_size(x) -> float:
-    """The largest absolute value, 0 if there is none; likewise."""
+    """Largest absolute value of an array, 0 if it is empty; fast for short vectors."""
     if x.ndim == 1 and len(x) < _FEW:
         return max(map(abs, x.tolist()), default=0.0)
     return np.abs(x).max(initial=0.0)
 
 
 def joint_of(model, values):
-    """Name of the joint with the largest of ``values``, (..., nv); not a number is larger still."""
+    """Name of the joint with the largest of ``values`` (..., nv), non-finite ones being largest."""
     size = np.where(np.isfinite(values), np.abs(values), np.inf).reshape(-1, model.nv).max(axis=0)
     k = int(np.argmax(size))
     return next(
@@ -42,7 +42,7 @@ def joint_of(model, values):
 
 
 def remedy(model, h, method="", otherwise="take a smaller dt") -> str:
-    """Advice about steps of ``h`` seconds: names springs or dampers that are too stiff for them.
+    """Advice about steps of ``h`` seconds that names too stiff springs or dampers.
 
     Args:
         model: the mechanism.
@@ -116,7 +116,7 @@ class NamingTime:
 
 
 def _sample(bad):
-    """Words for the first sample that is bad; empty without a batch."""
+    """Description " in sample ..." of the first bad sample of a batch; "" without a batch."""
     if bad.ndim < 2:
         return ""
     index = tuple(int(k) for k in np.argwhere(bad)[0][:-1])

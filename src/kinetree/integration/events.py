@@ -88,7 +88,7 @@ class UserEvents:
         self.watches = [UserWatch(event, model) for event in events]
 
     def values(self, t, q, qd, tau, stepper):
-        """Values of all functions, (n, ..., m), at times (n,), states (n, ..., nq), (..., nv)."""
+        """Values (n, ..., m) of all event functions at times (n,) and states (n, ...)."""
         return np.stack([w.values(t, q, qd, tau, stepper) for w in self.watches], axis=-1)
 
 
@@ -109,7 +109,7 @@ class UserWatch:
         self._wants_model = _takes_model(event.function)
 
     def values(self, t, q, qd, tau, stepper):
-        """Values of the function, (n, ...), at times (n,), states (n, ..., nq), (n, ..., nv)."""
+        """Values (n, ...) of the event function at times (n,) and states (n, ...)."""
         values = np.empty(qd.shape[:-1])
         for j, time in enumerate(t):
             if isinstance(self.event.function, UserKernel):
@@ -121,7 +121,7 @@ class UserWatch:
         return values
 
     def act(self, t, q, qd):
-        """State after the event."""
+        """State after the user's event action."""
         if self.event.action is None:
             return q, qd
         after = self.event.action(t, np.array(q), np.array(qd))
@@ -139,7 +139,7 @@ class UserWatch:
         )
 
     def _check_shape(self, t, q, qd, shape):
-        """Value of an event function, or a SimulationError where it is not a finite number."""
+        """Event function's value; SimulationError unless it is one finite number per sample."""
         arguments = (self.model, t, q, qd) if self._wants_model else (t, q, qd)
         value = np.asarray(self.event.function(*arguments), dtype=float)
         if value.shape != shape or not np.all(np.isfinite(value)):

@@ -51,7 +51,7 @@ class ExplicitRungeKutta(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State a time ``h`` [s] after ``t`` by the explicit Runge-Kutta method."""
         table = self.tableau
         is_copied = np.asarray(q).dtype == object and not (calls_to() and is_called(field))
         rates = self._in_a_loop if self.looped and is_copied else self._rates
@@ -67,7 +67,7 @@ class ExplicitRungeKutta(Integrator):
         return Stepped(move(model, q, u), qd + dv, work, error, stages)
 
     def _rates(self, field, model, t, h, q, qd, tau, known=((), (), ())):
-        """Rates at all stages but the ``known`` ones: of coordinates, velocities, and the work."""
+        """Stage rates of coordinates, velocities and work, beyond the ``known`` stages."""
         table = self.tableau
         k_u, k_v, power = map(list, known)
         for c, a in list(zip(table.c, table.a, strict=True))[len(k_u) :]:
@@ -83,7 +83,7 @@ class ExplicitRungeKutta(Integrator):
         return k_u, k_v, power
 
     def _in_a_loop(self, field, model, t, h, q, qd, tau):
-        """Rates of the stages, traced, with those that the result needs in a loop."""
+        """Stage rates in traced code as a loop, so that the field is compiled once."""
         c, a = self.tableau.c, self.tableau.a
         stages = max(i for i, weight in enumerate(self.tableau.b, start=1) if weight)
         if stages == 1:  # nothing to repeat
@@ -115,7 +115,7 @@ class ExplicitRungeKutta(Integrator):
         return self._rates(field, model, t, h, q, qd, tau, known)
 
     def interpolation(self, theta):
-        """Weights of the stages, or None."""
+        """Stage weights at fraction ``theta`` of a step; None without dense output."""
         if not self.tableau.dense:
             return None
         powers = [theta ** (k + 1) for k in range(len(self.tableau.dense[0]))]
@@ -131,14 +131,14 @@ class SemiImplicitEuler(Integrator):
     on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State a time ``h`` [s] after ``t`` by the semi-implicit Euler method."""
         qdd, power = field(model, t, q, qd, tau)
         after = qd + h * qdd
         return Stepped(move(model, q, h * after), after, h * power)
 
 
 def weighted_sum(weights, terms):
-    """The sum of ``terms`` with ``weights``, those of weight zero left out."""
+    """Sum of ``terms`` with ``weights``, terms of weight zero left out."""
     pairs = zip(weights, terms, strict=True)
     return sum(w * k for w, k in pairs if not (isinstance(w, (int, float)) and w == 0))
 

@@ -38,15 +38,15 @@ class Field:
     prescription: ClassVar[Any] = None  # of joints; see ``PrescribedField``
 
     def inputs(self, model):
-        """Zeros in the shape of what is held during a step, (nv,) for joint forces."""
+        """Zero array in the shape of the inputs held in a step, (nv,) for joint forces."""
         return np.zeros(model.nv) if self.actuators is None else self.actuators.inputs(model)
 
     def driving_force(self, model, t, q, qd, tau):
-        """Joint forces of the controller, or of actuators under its controls, (..., nv)."""
+        """Joint forces (..., nv) of the controller, or of actuators under its controls."""
         return tau if self.actuators is None else self.actuators(model, t, q, qd, tau)
 
     def joint_force(self, model, t, q, qd, tau):
-        """All joint forces, (..., nv); ``tau`` is what is held during a step."""
+        """All joint forces, (..., nv), from the inputs ``tau`` held in a step."""
         tau = self.driving_force(model, t, q, qd, tau)
         if self.drive is not None:
             tau = self.drive(model, qd, tau)
@@ -59,23 +59,23 @@ class Field:
         return tau
 
     def of(self, model) -> "Field":
-        """Replace the model by one with other parameters, on which the laws of joints depend."""
+        """Copy of the field for a model with other parameters."""
         return self if self.passive is None else replace(self, passive=self.passive.of(model))
 
     @property
     def for_steps(self) -> "Field":
-        """Field for steps with rigid contact: see ``PassiveForces.for_steps``."""
+        """Copy of the field for steps with rigid contact; see ``PassiveForces.for_steps``."""
         if self.passive is None:
             return self
         return replace(self, passive=self.passive.for_steps)
 
     @property
     def resists(self) -> bool:
-        """Whether servos or stiff limits act, whose forces are worth integrating implicitly."""
+        """Whether servos or stiff limits act, which are better integrated implicitly."""
         return self.actuators is not None or getattr(self.passive, "limits", None) is not None
 
     def resistance(self, model, t, q, qd, tau):
-        """Diagonals of stiffness and damping of servos and stiff limits, (nv,) each."""
+        """Stiffness and damping diagonals of servos and stiff limits, (nv,) each."""
         K = D = np.zeros(model.nv)
         if self.actuators is not None:
             K, D = self.actuators.resistance(model, t, q, qd, tau)
@@ -89,20 +89,20 @@ class Field:
         return K, D
 
     def acceleration(self, model, t, q, qd, total):
-        """Joint accelerations under joint forces, (..., nv)."""
+        """Joint accelerations (..., nv) under total joint forces."""
         return dynamics.forward_dynamics(model, q, qd, total)
 
     def mobility(self, model, q):
-        """Accelerations for unit joint forces, (..., nv, nv)."""
+        """Joint accelerations per unit joint force, (..., nv, nv)."""
         return dynamics.inverse_mass_matrix(model, q)
 
     @property
     def of_joints(self) -> "Field":
-        """Field with forces of the joints alone: springs, dampers, friction, limits, drives."""
+        """Copy of the field with forces of the joints alone, without external forces."""
         return replace(self, forces=())
 
     def response(self, model, q, M):
-        """A function ``(f, given)`` to accelerations (..., nv), with ``M`` for the inertia matrix.
+        """Function ``(f, given)`` of accelerations (..., nv) with inertia matrix ``M``.
 
         ``f`` are joint forces, and ``given`` has the accelerations of prescribed joints, or others
         that satisfy the constraints.
@@ -121,7 +121,7 @@ class Field:
 
 
 def _of_field(name):
-    """An attribute or method of the field within."""
+    """Property that forwards to an attribute of the wrapped ``field``."""
     return property(lambda self: getattr(self.field, name), doc=f"See ``Field.{name}``.")
 
 
@@ -143,12 +143,12 @@ class FieldAround:
     of_joints = _of_field("of_joints")
 
     def of(self, model) -> "FieldAround":
-        """Replace the model by one with other parameters, on which the laws of joints depend."""
+        """Copy of the field, and of the one it wraps, for a model with other parameters."""
         return replace(self, field=self.field.of(model))
 
 
 def masked_response(response, model, q, M, free):
-    """``Field.response`` where variables whose ``free``, (..., nv), is 0 move as ``given``."""
+    """``Field.response`` in which variables with ``free`` 0 accelerate as ``given``."""
     one = np.eye(model.nv, dtype=int)
     M = M * free[..., None] * free[..., None, :] + one * (1 - free)[..., None]
     solve = response(model, q, M)
@@ -156,12 +156,12 @@ def masked_response(response, model, q, M, free):
 
 
 def times(A, x):
-    """``A x`` for numbers of any kind, with batch axes."""
+    """Matrix-vector product ``A x`` with batch axes, traceable."""
     return (A @ x[..., None])[..., 0]
 
 
 def sparsity(model, M):
-    """The parent array for factors of ``M``: that of the tree, if ``M`` has its zeros."""
+    """Parent array for sparse factors of ``M``: the tree's if its zeros fit, else dense."""
     lam = model.expanded_parent
     for k in range(model.nv):
         others = set(range(k)) - set(ltl.ancestors(lam, k))
@@ -171,7 +171,7 @@ def sparsity(model, M):
 
 
 def too_stiff(k):
-    """Message for a matrix of an implicit step that cannot be factorized."""
+    """Error message for an implicit step's matrix that is not positive definite."""
     return (
         f"the linear system of an implicit step is not positive definite at velocity variable {k}: "
         f"forces there push along instead of back, take a smaller dt; or a joint moves no inertia"
@@ -179,7 +179,7 @@ def too_stiff(k):
 
 
 def is_traceable(force) -> bool:
-    """Whether a force can be part of compiled code: a ``@kernel``, or one that is ``traceable``."""
+    """Whether a force can be compiled: a ``@kernel``, or one marked ``traceable``."""
     return isinstance(force, UserKernel) or getattr(force, "traceable", False)
 
 
@@ -199,21 +199,21 @@ class PrescribedField(Field):
     """The prescribed joints."""
 
     def driving_force(self, model, t, q, qd, tau):
-        """Joint forces of the controller or of actuators; none on prescribed joints, (..., nv)."""
+        """Joint forces (..., nv) of controller or actuators, zero on prescribed joints."""
         return super().driving_force(model, t, q, qd, tau) * self.prescription.others(model)
 
     def acceleration(self, model, t, q, qd, total):
-        """Joint accelerations under joint forces, (..., nv)."""
+        """Joint accelerations (..., nv) with prescribed joints on their motion."""
         qdd = self.prescription.at(model, t, q, qd)[2]
         return self._hybrid(model, q, qd, total, qdd).qdd
 
     def response(self, model, q, M):
-        """Response with prescribed joints as ``given``."""
+        """``Field.response`` in which prescribed joints accelerate as ``given``."""
         free = self.prescription.others(model)
         return masked_response(super().response, model, q, M, free)
 
     def mobility(self, model, q):
-        """Accelerations for unit joint forces, (..., nv, nv): zero for prescribed joints."""
+        """Accelerations per unit joint force, (..., nv, nv), zero for prescribed joints."""
         free = self.prescription.others(model)
         return hybrid.hybrid_response(model, q, self.prescription.names) * free * free[:, None]
 
@@ -225,7 +225,7 @@ class PrescribedField(Field):
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
-        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
+        """Joint forces (..., nv) of controller, actuators and prescribed drives."""
         q, qd, _ = self.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
@@ -233,5 +233,5 @@ class PrescribedField(Field):
         return self.driving_force(model, t, q, qd, tau) + own
 
     def _hybrid(self, model, q, qd, tau, qdd):
-        """Hybrid dynamics with the prescribed accelerations."""
+        """Hybrid dynamics of the model with the prescribed accelerations."""
         return hybrid.hybrid_dynamics(model, q, qd, tau, qdd, given=self.prescription.names)

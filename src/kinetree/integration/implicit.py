@@ -36,7 +36,7 @@ class ImplicitMidpoint(Integrator):
     on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State a time ``h`` [s] after ``t`` by the implicit midpoint rule."""
         given = (t, h, q, qd, tau)
         if isinstance(field, FieldOnArrays):
             v, defect = _mean_velocity(field, model, *given, self.iterations)
@@ -49,14 +49,14 @@ class ImplicitMidpoint(Integrator):
 
 @kernel
 def _equation(model, v, t, h, q, qd, inputs, *, field):
-    """The equation of motion in the middle of a step, times ``h/2``, which is zero."""
+    """Residual of the equation of motion at mid-step, times ``h/2``, (nv,)."""
     middle = move(model, q, h / 2 * v)
     force = dynamics.inverse_dynamics(model, middle, v, (v - qd) * (2 / h))
     return (force - field.joint_force(model, t + h / 2, middle, v, inputs)) * (h / 2)
 
 
 def _mean_velocity(field, model, t, h, q, qd, tau, iterations):
-    """Newton's method for ``_equation`` on arrays, by the derivatives of inverse dynamics."""
+    """Mid-step velocity by Newton's method on arrays, and its last relative correction."""
     v, dv = qd, 0 * qd
     for _ in range(iterations):
         middle, qdd = move(model, q, h / 2 * v), (v - qd) * (2 / h)
@@ -70,12 +70,12 @@ def _mean_velocity(field, model, t, h, q, qd, tau, iterations):
 
 
 def _product(A, B):
-    """Product with a matrix, or of numbers."""
+    """Product of a matrix with a matrix or number."""
     return A @ B if np.ndim(B) else A * B
 
 
 def newton(equation, model, v, given, field, iterations):
-    """Solve ``equation`` for ``v``; also the size of the last correction, relative to ``v``."""
+    """Solution ``v`` of ``equation`` by Newton's method, and its last relative correction."""
     derivative = differentiate(equation, wrt="v")
 
     def improve(state):

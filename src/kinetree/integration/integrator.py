@@ -48,7 +48,7 @@ class Stepped(NamedTuple):
 
 
 def is_called(field) -> bool:
-    """Whether compiled steps call a field, see ``step.OneCopy``."""
+    """Whether compiled steps call a field instead of inlining it, see ``step.OneCopy``."""
     return getattr(field, "is_called", False)
 
 
@@ -82,7 +82,7 @@ class Integrator(ABC):
     def step(
         self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
     ) -> Stepped:
-        """The state a time ``h`` [s] after ``t``.
+        """State a time ``h`` [s] after ``t``.
 
         Args:
             field: a ``Field``, which gives accelerations.
@@ -97,7 +97,7 @@ class Integrator(ABC):
     def advance(
         self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
     ) -> Stepped:
-        """``step``, after normalising the variables of the same state.
+        """``step`` from the state with normalised quaternions and rotation vectors.
 
         Quaternions are brought to unit length, rotation vectors below half a turn.
         """
@@ -105,11 +105,11 @@ class Integrator(ABC):
         return self.step(field, model, t, h, q, qd, tau)
 
     def doubt(self, after: Stepped) -> Any:
-        """Estimated defect of the end of a step; None for methods without one."""
+        """Estimated defect of a step's implicit equations; None for explicit methods."""
         return after.defect if self.solves else None
 
     def interpolation(self, theta: float) -> Array | None:
-        """Weights of the stages at the fraction ``theta`` of a step; None without stages."""
+        """Stage weights at fraction ``theta`` of a step; None without stages."""
         return None
 
     def __call__(self, *args):

@@ -40,7 +40,7 @@ class Interpolant:
         return q, qd, work
 
     def _rates_at_ends(self):
-        """Change, rate at the start, rate at the end: of coordinates, velocities and work."""
+        """Changes, and rates at both ends, of coordinates, velocities and work."""
         step, model, rates = self.step, self.step.stepper.model, self.step.stepper.accelerations
         flat = is_flat(model)
         u = step.q1 - step.q0 if flat else _difference(model, step.q0, step.q1)
@@ -52,18 +52,18 @@ class Interpolant:
 
 @kernel
 def _difference(model, q, end):
-    """Compiled ``model.difference``."""
+    """Kernel of ``model.difference``."""
     return model.difference(q, end)
 
 
 def cubic(theta, h, change, rate0, rate1):
-    """Hermite's cubic from zero."""
+    """Cubic Hermite polynomial from zero, by total change and rates at both ends."""
     rest = 1 - theta
     return theta * (theta * (3 - 2 * theta) * change + h * rest * (rest * rate0 - theta * rate1))
 
 
 def states_inside(step, fractions) -> tuple[Any, Any]:
-    """``q, qd`` at fractions of a step, (n, ..., nq) and (n, ..., nv).
+    """States at fractions of a step, (n, ..., nq) and (n, ..., nv), by interpolation.
 
     Between 0 and 1, by the method's own interpolant or Hermite's cubic: see ``Interpolant``.
     """

@@ -10,7 +10,7 @@ from kinetree.spatial.ops import check_pivot
 
 
 def linear_solver(A):
-    """Function from ``b`` to ``x`` with ``A x = b``; on arrays of floats with any batch axes."""
+    """Function from ``b`` to the solution of ``A x = b``, traced or vectorised."""
     if A.dtype.kind != "f" or not _is_positive(A):
         LU = factor(A)
         return lambda b: solve(LU, b)
@@ -18,7 +18,7 @@ def linear_solver(A):
 
 
 def _is_positive(A):
-    """Whether the symmetric part of arrays is positive definite, so that all pivots are."""
+    """Whether the symmetric part of float matrices is positive definite."""
     try:
         np.linalg.cholesky(A + np.swapaxes(A, -1, -2))
     except np.linalg.LinAlgError:
@@ -27,7 +27,7 @@ def _is_positive(A):
 
 
 def factor(A):
-    """``L`` below the diagonal, whose own is one, and ``U`` above, in one array."""
+    """LU factors without pivoting in one array, unit lower triangle implied; traceable."""
     n = len(A)
     LU = np.array(A, dtype=np.result_type(A, float))
     for k in range(n):
@@ -39,7 +39,7 @@ def factor(A):
 
 
 def solve(LU, b):
-    """``x`` with ``A x = b``, from the factors of ``A``."""
+    """Solution of ``A x = b`` from the LU factors of ``A``, traceable."""
     n = len(LU)
     x = np.array(b, dtype=np.result_type(LU, b))
     for i in range(1, n):
@@ -50,7 +50,7 @@ def solve(LU, b):
 
 
 def _message():
-    """Message about an implicit step without a positive definite system."""
+    """Error message for an implicit step whose linear system is not positive definite."""
     return (
         "the linear system of an implicit step is not positive definite: the step is too large "
         "for the forces that act, take a smaller dt; or a joint moves no inertia"

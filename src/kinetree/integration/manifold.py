@@ -23,29 +23,29 @@ _SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Ber
 
 
 def move(model, q, u):
-    """``model.integrate``, compiled when it is called on numbers."""
+    """Configuration ``model.integrate(q, u)``, compiled for numbers."""
     return q + u if is_flat(model) else _move(model, q, u)
 
 
 def local_rate(model, q, u, qd, *, order):
-    """``du/dt`` at local coordinates ``u`` around ``q``, good for methods of the given order."""
+    """Rate ``du/dt`` of local coordinates ``u`` around ``q``, to the given order."""
     return qd if is_flat(model) else _local_rate(model, q, u, qd, order=order)
 
 
 def settle(model, q, qd):
-    """State in variables good for a step: see ``AbstractJoint.reparameterize``."""
+    """State with joint variables normalised for a step; see ``AbstractJoint.reparameterize``."""
     if not _movable(model):
         return q, qd
     return _settle(model, q, qd)
 
 
 def turns_over(model):
-    """Whether steps may begin in other variables than the last one ended in."""
+    """Whether joint variables may be changed between steps, such as rotation vectors."""
     return any(model.joint[i].turns_over for i in _movable(model))
 
 
 def _movable(model):
-    """Numbers of the joints whose variables are looked after.
+    """Numbers of the joints whose variables may be normalised, found once per model.
 
     Springs and limits are about the variables: where there are some, these must not be changed.
     """
@@ -53,7 +53,7 @@ def _movable(model):
 
 
 def _found_movable(model):
-    """Numbers of the joints whose positions can be written in several ways."""
+    """Numbers of the joints whose positions have several representations."""
     found = []
     for i, joint in enumerate(model.joint[1:], start=1):
         bound = has_dynamics(model.bodies[i - 1], "stiffness") or model.travel[i] is not None
@@ -65,7 +65,7 @@ def _found_movable(model):
 
 @kernel
 def _settle(model, q, qd):
-    """The state, with positions of such joints written in the usual way."""
+    """Kernel of the state with joint variables in their normal form."""
     q, qd = np.array(q), np.array(qd)
     for i in _movable(model):
         a, b = model.q_slice[i], model.v_slice[i]
@@ -74,7 +74,7 @@ def _settle(model, q, qd):
 
 
 def is_flat(model):
-    """Whether all velocity variables are derivatives of position variables."""
+    """Whether all velocity variables are time derivatives of position variables."""
     return remember(
         model, ("flat",), lambda: (all(b.joint.rates_are_velocities for b in model.bodies),)
     )[0]
@@ -82,13 +82,13 @@ def is_flat(model):
 
 @kernel
 def _move(model, q, u):
-    """Compiled ``model.integrate``."""
+    """Kernel of ``model.integrate``."""
     return model.integrate(q, u)
 
 
 @kernel
 def _local_rate(model, q, u, qd, *, order):
-    """Rate of the tangent vector that leads from a configuration to a moving one."""
+    """Kernel of the rate of the tangent vector from a configuration to a moving one."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at, joint = model.v_slice[i], model.joint[i]
@@ -100,7 +100,7 @@ def _local_rate(model, q, u, qd, *, order):
 
 
 def joint_rate(joint, q, u, qd, order):
-    """``du/dt`` of one joint whose ``qd`` is not the derivative of ``q``."""
+    """Rate ``du/dt`` of one joint whose velocity is not the derivative of ``q``."""
     if joint.bracket is None:
         return _rate_by_differentiation(joint, q, u, qd)
     rate, term, done = qd, qd, 0
@@ -112,12 +112,12 @@ def joint_rate(joint, q, u, qd, order):
 
 
 def series(order) -> list:
-    """Numbers of brackets and their coefficients, of the terms that a method of an order needs."""
+    """Terms (bracket count, coefficient) of the dexp⁻¹ series needed for an order."""
     return [term for term in _SERIES if term[0] <= max(order - 2, 1)]
 
 
 def _rate_by_differentiation(joint, q, u, qd):
-    """For joints of users: the rate of ``difference(q, integrate(q, u))``."""
+    """Rate ``du/dt`` of a user-defined joint, by differentiating its ``difference``."""
     there = joint.integrate(q, u)
     moving = joint.difference(q, jets(there, joint.configuration_rate(there, qd)))
     return np.array([getattr(x, "first", 0) for x in moving])
@@ -130,14 +130,14 @@ def _rate_by_differentiation(joint, q, u, qd):
 
 
 def bracket_matrix(joint, u):
-    """``a`` with ``a v = [u, v]``, (nv, nv); None for joints whose velocities commute."""
+    """Matrix of ``v -> [u, v]``, (nv, nv); None if the joint's velocities commute."""
     if joint.rates_are_velocities:
         return None
     return np.column_stack([joint.bracket(u, e) for e in np.eye(joint.nv, dtype=int)])
 
 
 def dexp(joint, u):
-    """``E`` with ``v = E du/dt``: from rates of local coordinates to child velocities."""
+    """Matrix ``E`` (nv, nv) from rates of local coordinates ``u`` to joint velocities."""
     a = bracket_matrix(joint, u)
     if a is None:
         return np.eye(joint.nv, dtype=int)
@@ -148,7 +148,7 @@ def dexp(joint, u):
 
 
 def dexp_inverse(joint, u):
-    """``D = E⁻¹``, so that ``du/dt = D v``."""
+    """Matrix ``E⁻¹`` (nv, nv) from joint velocities to rates of local coordinates ``u``."""
     a = bracket_matrix(joint, u)
     if a is None:
         return np.eye(joint.nv, dtype=int)
@@ -162,7 +162,7 @@ def dexp_inverse(joint, u):
 
 
 def _polynomial(a, coefficients):
-    """``1 + c₁ a + c₂ a² + ...`` by Horner's rule."""
+    """Matrix polynomial ``1 + c₁ a + c₂ a² + ...`` by Horner's rule."""
     one = np.eye(len(a), dtype=int)
     total = 0 * one
     for c in reversed(coefficients):
@@ -171,6 +171,6 @@ def _polynomial(a, coefficients):
 
 
 def _angle_squared(a):
-    """``s`` from the trace of ``a²``, which is ``-2s`` for each of the blocks that turn."""
+    """Squared rotation angle from the trace of ``a²`` of a bracket matrix."""
     trace = np.trace(a @ a)
     return -trace / (2 if len(a) <= 4 else 4)

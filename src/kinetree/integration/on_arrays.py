@@ -39,7 +39,7 @@ REPAID_BACK = 400
 def choose_arrays(
     model, method, field, samples: int = 0, *, back: bool = False, longer: int = 1
 ) -> bool:
-    """Whether the steps of a task run on arrays.
+    """Whether a task's steps run vectorised on arrays rather than compiled.
 
     Args:
         model: the mechanism.
@@ -67,17 +67,17 @@ def choose_arrays(
 
 
 def _is_constrained(model, field):
-    """Whether a field with constraints has its own way on arrays."""
+    """Whether a field with constraints has a vectorised form for the model."""
     return hasattr(field, "has_arrays") and field.has_arrays(model)
 
 
 def field_on_arrays(model, field) -> "FieldOnArrays":
-    """A field for which ``choose_arrays`` holds, on arrays."""
+    """Vectorised form of a field for which ``choose_arrays`` holds."""
     return field.on_arrays(model) if _is_constrained(model, field) else FieldOnArrays(model, field)
 
 
 def _is_group(model):
-    """Whether ``dexp`` is known for all joints."""
+    """Whether ``dexp`` is known for all joints of a model."""
     return all(joint.rates_are_velocities or joint.bracket for joint in model.joint[1:])
 
 
@@ -103,25 +103,25 @@ class FieldOnArrays:
         return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
     def joint_force(self, model, t, q, qd, tau):
-        """All joint forces, (..., nv); ``tau`` is what is held during a step."""
+        """All joint forces, (..., nv), from the inputs ``tau`` held in a step."""
         return tau if self.is_given else self._forces.call(_number(t), q, qd, tau)
 
     def derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
-        """Derivatives of the joint forces with respect to positions, velocities and time."""
+        """Derivatives of the joint forces by positions, velocities and time."""
         if self.is_given:
             zero = np.zeros(model_shape(self._model, q))
             return zero, zero, zero[..., 0]
         return self._derivatives.call(_number(t), q, qd, tau)
 
     def power_derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
-        """Derivatives of the power of the joint forces, likewise."""
+        """Derivatives of the joint forces' power by positions, velocities and time."""
         f_q, f_v, f_t = self.derivatives(t, q, qd, tau)
         force = self.joint_force(self._model, t, q, qd, tau)
         by_q, by_v = ((qd[..., None] * f).sum(-2) for f in (f_q, f_v))
         return by_q, by_v + force, (f_t * qd).sum(-1)
 
     def through_derivatives(self, state, weights) -> tuple[Any, Any]:
-        """Gradients by positions and velocities for those by stiffness and damping.
+        """Gradients by positions and velocities from those by stiffness and damping.
 
         Args:
             state: ``t, q, qd, tau``.
@@ -138,7 +138,7 @@ class FieldOnArrays:
         return self._curvature.call(_number(t), q, qd, tau, *cotangent)
 
     def pulled_back(self, state, qdd, weight) -> tuple[Any, Any, Any]:
-        """Gradients by joint forces, positions and velocities for those by accelerations.
+        """Reverse mode of the accelerations: gradients by joint forces and state.
 
         Args:
             state: ``t, q, qd, tau``.
@@ -151,7 +151,7 @@ class FieldOnArrays:
         return w, -transposed_times(F_q, w), -transposed_times(F_v, w)
 
     def response(self, model, q, M):
-        """See ``Field``."""
+        """Function of accelerations per force; see ``Field.response``."""
         try:
             np.linalg.cholesky(M)
         except np.linalg.LinAlgError:  # of which sample and joint, its factors say
@@ -161,44 +161,44 @@ class FieldOnArrays:
 
     @cached_property
     def of_joints(self) -> "FieldOnArrays":
-        """Field with forces of the joints alone: springs, dampers, friction, limits, drives."""
+        """Copy of the field with forces of the joints alone, without external forces."""
         return FieldOnArrays(self._model, self._field.of_joints) if self._field.forces else self
 
     @cached_property
     def is_given(self) -> bool:
-        """Whether what steps hold is all there is."""
+        """Whether the held inputs are the only joint forces."""
         f = self._field
         none = f.passive is None and f.drive is None and f.actuators is None and not f.forces
         return none and not has_passive_forces(self._model)
 
     @cached_property
     def _forces(self):
-        """Compiled joint forces."""
+        """Compiled kernel of the joint forces."""
         return joint_forces.compiled(*self._zeros(), field=self._field)
 
     @cached_property
     def _derivatives(self):
-        """Compiled derivatives of joint forces."""
+        """Compiled kernel of the derivatives of joint forces."""
         call = _force_derivatives.bind(*self._zeros(), field=self._field)
         return _force_derivatives.prepare_call(call)
 
     @cached_property
     def _curvature(self):
-        """Compiled second derivatives of the forces along vectors."""
+        """Compiled kernel of second derivatives of joint forces along vectors."""
         n = self._model.nv
         zeros = tuple(np.zeros(shape) for shape in ((n, n), (n, n), n))
         call = _force_curvature.bind(*self._zeros(), field=self._field, cotangent=zeros)
         return _force_curvature.prepare_call(call).kernel
 
     def _zeros(self):
-        """Arguments for kernels to be traced with."""
+        """Example arguments with which kernels are traced."""
         model = self._model
         return model, 0.0, model.neutral(), np.zeros(model.nv), self._field.inputs(model)
 
 
 @kernel
 def joint_forces(model, t, q, qd, inputs, *, field):
-    """All joint forces of a field."""
+    """Kernel of all joint forces of a field."""
     return field.joint_force(model, t, q, qd, inputs)
 
 
@@ -208,14 +208,14 @@ inverse_dynamics_derivatives = differentiate(dynamics.inverse_dynamics, wrt=("q"
 
 
 def motion_derivatives(field, model, t, q, qd, qdd, tau) -> tuple[Any, ...]:
-    """Derivatives of ``F = H qdd + C - tau``, of all joint forces: by q, qd, qdd and t."""
+    """Derivatives of ``F = H qdd + C - tau`` by q, qd, qdd and t."""
     D_q, D_v = inverse_dynamics_derivatives(model, q, qd, qdd)
     f_q, f_v, f_t = field.derivatives(t, q, qd, tau)
     return D_q - f_q, D_v - f_v, dynamics.mass_matrix(model, q), -f_t
 
 
 def opposing(F) -> Any:
-    """Part of ``-F``, (..., nv, nv), that pushes back: symmetric, no diagonal below zero."""
+    """Stabilising part of ``-F``, (..., nv, nv): symmetric, diagonal at least zero."""
     A = -(F + np.swapaxes(F, -1, -2)) / 2
     i = np.arange(A.shape[-1])
     A[..., i, i] = np.maximum(A[..., i, i], 0)
@@ -223,7 +223,7 @@ def opposing(F) -> Any:
 
 
 def _through_opposing(weight, F):
-    """Gradients by ``F`` for those by ``opposing(F)``."""
+    """Gradients by ``F`` from those by ``opposing(F)``."""
     found = -(weight + np.swapaxes(weight, -1, -2)) / 2
     i = np.arange(F.shape[-1])
     found[..., i, i] *= F[..., i, i] < 0
@@ -231,19 +231,19 @@ def _through_opposing(weight, F):
 
 
 def move_derivative(model, u) -> Any:
-    """The derivative of ``move(model, q, u)`` by ``u``, (..., nv, nv); 1 where it is one."""
+    """Derivative (..., nv, nv) of ``move(model, q, u)`` by ``u``; 1 on flat spaces."""
     return 1.0 if is_flat(model) else _by_joint(model, dexp, u, np.eye(model.nv))
 
 
 def turning(model, qd) -> Any:
-    """The derivative of ``dexp⁻¹(u) qd`` at zero by ``u``, (..., nv, nv); 0 where it is none."""
+    """Derivative (..., nv, nv) of ``dexp⁻¹(u) qd`` by ``u`` at zero; 0 on flat spaces."""
     if is_flat(model):
         return 0.0
     return -_by_joint(model, bracket_matrix, qd, np.zeros((model.nv, model.nv))) / 2
 
 
 def _by_joint(model, function, u, rest):
-    """Block-diagonal matrices of a function of the joints that turn, and ``rest`` elsewhere."""
+    """Block-diagonal matrices of a function of rotating joints; ``rest`` elsewhere."""
     found = np.empty(model_shape(model, u))
     found[...] = rest
     for joint, at in turning_joints(model):
@@ -252,13 +252,13 @@ def _by_joint(model, function, u, rest):
 
 
 def turning_joints(model) -> list:
-    """Joints whose velocities are no derivatives of positions, and places of their variables."""
+    """Joints whose velocities are not derivatives of positions, with their slices."""
     pairs = zip(model.joint[1:], model.v_slice[1:], strict=True)
     return [(joint, at) for joint, at in pairs if not joint.rates_are_velocities]
 
 
 def of_each(function, joint, *arrays, **options) -> Any:
-    """A matrix function of one joint for every sample of some arrays."""
+    """Matrices of a function of one joint for every sample of some arrays."""
     lead = arrays[0].shape[:-1]
     samples = zip(*(a.reshape(-1, a.shape[-1]) for a in arrays), strict=True)
     found = [np.asarray(function(joint, *x, **options), dtype=float) for x in samples]
@@ -266,19 +266,19 @@ def of_each(function, joint, *arrays, **options) -> Any:
 
 
 def solve_each(A, b) -> Any:
-    """``x`` with ``A x = b`` for (..., n, n) and vectors with more axes before those of ``A``."""
+    """Solutions of ``A x = b`` for batches of matrices, ``b`` with extra leading axes."""
     more = b.ndim - A.ndim + 1
     columns = b.reshape(-1, *b.shape[more:])
     return np.moveaxis(np.linalg.solve(A, np.moveaxis(columns, 0, -1)), -1, 0).reshape(b.shape)
 
 
 def transposed_times(A, x) -> Any:
-    """``Aᵀ x``."""
+    """Product ``Aᵀ x`` with batch axes."""
     return times(np.swapaxes(A, -1, -2), x)
 
 
 def model_shape(model, q) -> tuple:
-    """Shape of a matrix (nv, nv) for each of some configurations."""
+    """Shape (..., nv, nv) of a matrix for each of some configurations."""
     return (*np.shape(q)[:-1], model.nv, model.nv)
 
 

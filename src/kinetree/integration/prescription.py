@@ -33,11 +33,11 @@ class Prescription:
 
     @property
     def traceable(self) -> bool:
-        """Whether steps can be compiled: all motions are kernels."""
+        """Whether all prescribed motions are kernels, so that steps can be compiled."""
         return all(isinstance(motion, UserKernel) for motion in self.motions)
 
     def at(self, model, t, q, qd) -> tuple[Any, Any, Any]:
-        """The state with these joints where their motions say, and their accelerations.
+        """State with prescribed joints on their motion at time ``t``, and their accelerations.
 
         Args:
             model: the mechanism.
@@ -55,29 +55,29 @@ class Prescription:
         return q, qd, qdd
 
     def of(self, model, i, t):
-        """Position, velocity and acceleration of joint ``i`` at time ``t``, (..., n) each."""
+        """Position, velocity and acceleration of prescribed joint ``i`` at time ``t``."""
         k = self.joints.index(i)
         return _check_values(self.names[k], model.joint[i], self.motions[k](t), t)
 
     def each(self, model, times, q, qd) -> tuple[Any, Any, Any]:
-        """States at several times (n,), from states (n, ..., nq) and (n, ..., nv)."""
+        """States with prescribed joints on their motion at several times (n,)."""
         instants = [self.at(model, *instant) for instant in zip(times, q, qd, strict=True)]
         q, qd, qdd = (np.array(x) for x in zip(*instants, strict=True))
         return q, qd, qdd
 
     def variables(self, model) -> tuple[int, ...]:
-        """Numbers of their velocity variables."""
+        """Indices of the prescribed joints' velocity variables."""
         return tuple(k for i in self.joints for k in range(model.nv)[model.v_slice[i]])
 
     def others(self, model) -> np.ndarray:
-        """1 for the velocity variables of all other joints, 0 for theirs, (nv,)."""
+        """Mask (nv,): 1 for velocity variables of unprescribed joints, 0 for prescribed ones."""
         free = np.ones(model.nv, dtype=int)
         free[list(self.variables(model))] = 0
         return free
 
 
 def as_prescription(model, prescribed) -> Prescription | None:
-    """A prescription from motions by the names of joints; None where there are none."""
+    """``Prescription`` from motions by joint name; None without any."""
     if not prescribed:
         return None
     if not hasattr(prescribed, "items"):
@@ -111,7 +111,7 @@ def as_prescription(model, prescribed) -> Prescription | None:
 
 
 def _check_values(name, joint, values, t):
-    """Results of a motion, as arrays (..., n)."""
+    """Position, velocity and acceleration that a motion returned, as checked arrays."""
     sizes = (joint.nq, joint.nv, joint.nv)
     if not isinstance(values, (tuple, list, np.ndarray)) or len(values) != 3:
         raise JointError(
@@ -138,7 +138,7 @@ _WRONG = 1e-3  # of the largest rate, by which another one is wrong
 
 
 def prescribed_start(prescription, model, t, q, qd, *, at_rest=False):
-    """The start with prescribed joints exactly in place; an error if they are elsewhere.
+    """Initial state with prescribed joints on their motion; an error if contradicted.
 
     Args:
         prescription: the prescribed joints.
@@ -170,7 +170,7 @@ def prescribed_start(prescription, model, t, q, qd, *, at_rest=False):
 
 
 def check_rates(prescription, model, start, end, dt):
-    """Warn of motions whose velocities are not the rates of their positions, and so on.
+    """Warn of motions whose velocities or accelerations do not match their rates.
 
     Args:
         prescription: the prescribed joints.
@@ -202,13 +202,13 @@ def check_rates(prescription, model, start, end, dt):
 
 
 def _rates(prescription, model, i, t, h):
-    """Rates of positions and velocities of a joint, by central differences."""
+    """Rates of a prescribed joint's positions and velocities, by central differences."""
     (q0, v0, _), (q1, v1, _) = prescription.of(model, i, t - h), prescription.of(model, i, t + h)
     return _difference(model.joint[i], q0, q1) / (2 * h), (v1 - v0) / (2 * h)
 
 
 def _difference(joint, q0, q1):
-    """From positions to positions of one joint of a batch, in its tangent space, (..., nv)."""
+    """Tangent displacement (..., nv) between positions of one joint."""
     q0, q1 = np.broadcast_arrays(q0, q1)
     if joint.rates_are_velocities:
         return q1 - q0
@@ -218,7 +218,7 @@ def _difference(joint, q0, q1):
 
 
 def require_untouched(prescription, model):
-    """A hook that raises for an event whose action moved a prescribed joint."""
+    """Hook that raises an error if an event action moved a prescribed joint."""
 
     def hook(step):
         for event in step.events:
@@ -259,7 +259,7 @@ class PrescribedSteps(Integrator):
             object.__setattr__(self, name, getattr(self.inner, name))
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``; only the other joints have errors."""
+        """State after a step of the inner method, prescribed joints set to their motion."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
         q1, qd1, _ = self.prescription.at(model, t + h, after.q, after.qd)
         error = after.error
@@ -268,12 +268,12 @@ class PrescribedSteps(Integrator):
         return after._replace(q=q1, qd=qd1, error=error)
 
     def interpolation(self, theta):
-        """Weights of the stages of the inner method."""
+        """Interpolation weights of the inner method's stages."""
         return self.inner.interpolation(theta)
 
 
 def with_loop(method: Integrator) -> Integrator:
-    """The method with its stages in a loop, where the code of each would be long."""
+    """Copy of an integrator with its stages in a compiled loop, to shorten code."""
     if isinstance(method, PrescribedSteps):
         return replace(method, inner=with_loop(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method

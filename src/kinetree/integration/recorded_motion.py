@@ -65,7 +65,7 @@ class RecordedMotion:
 
 
 def _quintic(x, h, q, v, a):
-    """Hermite's quintic and two derivatives at the fraction ``x`` of an interval."""
+    """Quintic Hermite value and two derivatives at fraction ``x`` of an interval."""
     d, dv, da = q[1] - q[0] - h * (v[0] + h / 2 * a[0]), h * (v[1] - v[0] - h * a[0]), a[1] - a[0]
     da = h**2 * da
     c3, c4, c5 = 10 * d - 4 * dv + da / 2, -15 * d + 7 * dv - da, 6 * d - 3 * dv + da / 2
@@ -76,7 +76,7 @@ def _quintic(x, h, q, v, a):
 
 
 def _rates_at(t, q):
-    """Derivatives at the knots of a cubic spline; at both ends of a cubic through four points."""
+    """Derivatives at the knots of a cubic spline through the points."""
     h, n = np.diff(t), len(t)
     rise = (np.diff(q, axis=0).T / h).T
     lower, diagonal, upper = h[1:].copy(), 2 * (h[1:] + h[:-1]), h[:-1].copy()
@@ -96,7 +96,7 @@ def _rates_at(t, q):
 
 
 def _end_rate(t, q):
-    """Derivative at the first of four points of the cubic through them."""
+    """Derivative at the first of four points, by the cubic through them."""
     x = t - t[0]
     powers = x[1:, None] ** np.arange(1, 4)
     rest = (q[1:] - q[0]).reshape(3, -1)

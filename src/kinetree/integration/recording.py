@@ -59,7 +59,7 @@ class StepWalk:
 
 @procedure
 def end_step(w: StepWalk):
-    """Go to the end of a step, and store it if it is one of those that are."""
+    """Move the walk's state to the end of a step, and store it if it is due."""
     w.q[: w.nq] = w.q_e[: w.nq]
     w.v[: w.nv] = w.v_e[: w.nv]
     w.done += w.work[0]
@@ -72,7 +72,7 @@ def end_step(w: StepWalk):
 
 @procedure
 def store_state(w: StepWalk):
-    """Store the present state."""
+    """Store the walk's present state and work."""
     for i in range(w.nq):
         w.stored_q[w.rows * w.nq + i] = w.q[i]
     for i in range(w.nv):
@@ -83,7 +83,7 @@ def store_state(w: StepWalk):
 
 @procedure
 def take_kernel_steps(w: StepWalk) -> bool:
-    """Take and store steps up to ``last``; False where code fails or the state is not finite.
+    """Take and store steps up to ``last``; False if code fails or the state is not finite.
 
     Then the state is that before the step.
     """
@@ -137,7 +137,7 @@ class KernelRecorder:
         walk.code = tied_code(step, *given, *found)
 
     def control(self, kernel: Any) -> None:
-        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step.
+        """Set a kernel ``(t, q, qd)`` as controller of the recorded steps.
 
         Or another controller in compiled code, see ``codegen.tied``.
         """
@@ -145,7 +145,7 @@ class KernelRecorder:
         w.control, w.controlled = tied_control(kernel, w.time, w.q, w.v, w.held), 1
 
     def answer(self) -> None:
-        """Have what is held from Python, where the code of the controller has no answer."""
+        """Compute held inputs in Python where the compiled controller has failed."""
         w = self.walk
         if w.control.status[0] != 0:
             w.control.status[0] = 0
@@ -153,7 +153,7 @@ class KernelRecorder:
                 w.held[:] = self._control.call(float(w.time[0]), w.q.copy(), w.v.copy())
 
     def begin(self, q: Array, qd: Array, every: int, rows: int, origin: tuple[float, int]) -> None:
-        """Start from a state, and store it.
+        """Start recording from a state, and store it.
 
         Args:
             q: positions, (nq,).
@@ -168,7 +168,7 @@ class KernelRecorder:
         store_state(w)
 
     def take(self, held: Array, h: float, start: float, last: int) -> bool:
-        """Take steps of ``h`` seconds until ``last`` have been taken, the first at ``start``."""
+        """Take steps of ``h`` seconds until ``last`` steps are done; False on failure."""
         w = self.walk
         if w.step and h != w.h[0]:
             w.base, w.start = w.step, start
@@ -177,13 +177,13 @@ class KernelRecorder:
         return take_kernel_steps(w)
 
     def add(self, q: Array, qd: Array, work: float) -> None:
-        """Go on from the end of a step that was taken elsewhere."""
+        """Continue from the end of a step that was taken elsewhere."""
         w = self.walk
         w.q_e[:], w.v_e[:], w.work[0] = q, qd, work
         end_step(w)
 
     def finish(self) -> dict[str, Array]:
-        """Store the last state, if it is not; all stored ones, by name."""
+        """Stored arrays by name, after storing the final state."""
         w = self.walk
         if w.since:
             w.since = 0

@@ -33,7 +33,7 @@ class Refusal:
     """Class of the error."""
 
     def of(self, first: str, second: str) -> KinetreeError:
-        """The error for two things by their names."""
+        """Error that two features, described in words, cannot be combined."""
         text = f"{first} cannot be combined with {second}: {self.reason}; {self.instead}"
         return self.error(text.replace("`", ""))
 

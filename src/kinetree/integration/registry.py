@@ -31,7 +31,7 @@ MASSLESS = INTEGRATORS["implicit_midpoint"]
 
 
 def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integrator:
-    """An integrator by its name; integrators themselves pass through.
+    """Integrator by name, or ``"auto"``; integrators themselves pass through.
 
     ``"auto"`` is ``"dopri5"`` for steps that adapt; for steps of equal length ``"rk4"``, and
     ``"rk6"`` for mechanisms with loops; ``STIFF`` where these are not stable, which depends on the

@@ -17,7 +17,7 @@ _ITERATIONS, _SLOW = 100, 4  # at most; that hardly help, before an interval is 
 
 
 def may_cross(values) -> np.ndarray:
-    """Whether a search is worth while, for values at increasing times, (n, ...)."""
+    """Mask of functions that may cross zero, from values at increasing times, (n, ...)."""
     low, high = values.min(axis=0), values.max(axis=0)
     size = np.abs(values)
     dips = (size[1:-1] < size[:-2]) & (size[1:-1] <= size[2:])
@@ -25,7 +25,7 @@ def may_cross(values) -> np.ndarray:
 
 
 def bracket(evaluate, theta, values, direction, fresh):
-    """The first interval in which a function crosses zero, or None.
+    """First interval in which a function crosses zero, or None.
 
     Args:
         evaluate: the function, of fractions of a step, (n,).
@@ -49,7 +49,7 @@ def bracket(evaluate, theta, values, direction, fresh):
 
 
 def _with_extrema(evaluate, theta, values):
-    """More places: those where the function almost reaches zero, and perhaps crosses it twice."""
+    """Sample points and values, with points added where the function nearly reaches zero."""
     added = []
     for j in range(1, len(theta) - 1):
         sign = np.sign(values[j])
@@ -70,7 +70,7 @@ def _with_extrema(evaluate, theta, values):
 
 
 def _vertex(x, g):
-    """Lowest value of the parabola through three points."""
+    """Minimum value of the parabola through three points."""
     rate = np.diff(g) / np.diff(x)
     curvature = (rate[1] - rate[0]) / (x[2] - x[0])
     if curvature <= 0:
@@ -80,7 +80,7 @@ def _vertex(x, g):
 
 
 def _lowest(evaluate, a, b):
-    """Where a function is lowest between ``a`` and ``b``, or the first place where it is < 0."""
+    """Minimum of a function between ``a`` and ``b``, or its first negative point."""
     for _ in range(_ROUNDS):
         x = np.linspace(a, b, 9)
         g = evaluate(x)
@@ -92,7 +92,7 @@ def _lowest(evaluate, a, b):
 
 
 def root(function, a, g_a, b, g_b, tolerance):
-    """Where a function crosses zero between ``a`` and ``b``, at the far side of it.
+    """Zero of a function between ``a`` and ``b``, on the far side (Illinois method).
 
     By the Illinois variant of regula falsi, which keeps zero between its ends; bisection where
     that is slow.

@@ -131,7 +131,7 @@ class Rosenbrock(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State a time ``h`` [s] after ``t`` by the linearly implicit Rosenbrock method."""
         table = self.tableau
         stages, system = self.stages(field, model, t, h, q, qd, tau)
         every = zip(*((x.k_u, x.k_v, x.k_w) for x in stages), strict=True)
@@ -141,7 +141,7 @@ class Rosenbrock(Integrator):
         return Stepped(move(model, q, u), qd + dv, work + system.quadratic(qd + dv / 2, dv), error)
 
     def stages(self, field, model, t, h, q, qd, tau) -> tuple:
-        """All stages of a step, and what was linearized at its start."""
+        """All stages of a Rosenbrock step, and the linearised system at its start."""
         table = self.tableau
         system = self._system(model, 1 / (table.gamma * h), t, q, qd, tau, field)
         k_u, k_v, k_w, stages = [], [], [], []
@@ -165,13 +165,13 @@ class Rosenbrock(Integrator):
         return stages, system
 
     def _system(self, *given):
-        """Linear system of a step, with all derivatives."""
+        """Linearised system of a step with exact derivatives."""
         return _Linearized(*given)
 
 
 @kernel
 def _motion(model, t, q, qd, qdd, inputs, *, field):
-    """``F``, which is zero, and the power of the joint forces."""
+    """Kernel of the residual of the equation of motion, and the joint forces' power."""
     force = field.joint_force(model, t, q, qd, inputs)
     return dynamics.inverse_dynamics(model, q, qd, qdd) - force, (force * qd).sum(-1)
 
@@ -197,11 +197,11 @@ class _Linearized:
         self.solved = linear_solver(self.damped @ self.back + F_q)
 
     def quadratic(self, v, dv):
-        """Part of the power or work that is known exactly: none."""
+        """Part of the work that is known exactly: none, 0."""
         return 0
 
     def solve(self, r, s, w, dt):
-        """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
+        """Stage rates of coordinates, velocities and work for given right sides."""
         k_u = self.solved(times(self.H, s) - dt * self.F_t + times(self.damped, r))
         k_v = times(self.back, k_u) - r
         p_q, p_v, p_t = self.power
@@ -210,7 +210,7 @@ class _Linearized:
 
 
 def _turning(model, qd):
-    """``P``, the derivative of ``dexp⁻¹(u) qd`` at zero: ``u`` to ``[u, qd]/2``."""
+    """Derivative of ``dexp⁻¹(u) qd`` by ``u`` at zero, (nv, nv): ``[u, qd]/2``."""
     P = np.zeros((model.nv, model.nv), dtype=object)
     for i in range(1, model.body_count + 1):
         at, joint = model.v_slice[i], model.joint[i]
@@ -237,7 +237,7 @@ class RosenbrockW(Rosenbrock):
     differentiates = False
 
     def _system(self, *given):
-        """Linear system of a step, with resistances alone."""
+        """Linearised system of a W-method step with resistances alone."""
         return _Resisted(*given)
 
 
@@ -263,11 +263,11 @@ class _Resisted:
         self.response = field.response(model, q, self.M)
 
     def quadratic(self, v, dv):
-        """``v · H dv``."""
+        """Part of the work that is known exactly: ``v · H dv``."""
         return (v * times(self.H, dv)).sum(-1)
 
     def solve(self, r, s, w, dt):
-        """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
+        """Stage rates of coordinates, velocities and work for given right sides."""
         del dt  # of the derivative with respect to time, which is left out
         force = times(self.H, s)
         if self.bias is None:  # in the first stage, where ``s`` is the acceleration
@@ -278,19 +278,19 @@ class _Resisted:
 
 
 def _matrices(model, t, q, qd, tau, *, field):
-    """``H``, and ``K`` and ``D`` of the forces of the joints."""
+    """Inertia matrix ``H``, and stiffness ``K`` and damping ``D`` of joint forces."""
     F_q, F_v = _of_joints_derivatives(model, t, q, qd, tau, field=field)
     return dynamics.mass_matrix(model.spanning_tree, q), _resisting(F_q), _resisting(F_v)
 
 
 @kernel
 def _matrices_of_arrays(model, t, q, qd, inputs, *, field):
-    """Compiled ``_matrices``."""
+    """Kernel of inertia, stiffness and damping matrices."""
     return _matrices(model, t, q, qd, inputs, field=field)
 
 
 def _resisting(F):
-    """``-F``, symmetric, without diagonal entries of forces that feed a motion: explicit ones."""
+    """Symmetric stabilising part of ``-F`` without negative diagonal entries, traceable."""
     A = -(F + F.T) / 2
     for i, x in enumerate(np.diagonal(A)):
         A[i, i] = x if is_zero(x) else select(x > 0, x, 0 * x)

@@ -53,7 +53,7 @@ class Step:
 
     @cached_property
     def interpolant(self) -> Interpolant:
-        """The motion inside the step, as it was taken: a function of time to ``q, qd, work``."""
+        """``Interpolant`` of the step: a function of time to ``q, qd, work``."""
         return Interpolant(self)
 
     def at(self, t: float) -> tuple[Array, Array]:
@@ -61,7 +61,7 @@ class Step:
         return self.interpolant(t)[:2]
 
     def cut(self, t: float) -> "Step":
-        """The step from the same start that ends at time ``t``, taken anew."""
+        """Step from the same start that ends at time ``t``, recomputed."""
         after = self.stepper.take(self.t0, t - self.t0, self.q0, self.qd0, self.tau)
         return replace(after, t1=t, events=self.events, stop=self.stop)
 
@@ -84,7 +84,7 @@ class Scheme:
     full: bool = False
 
     def advance(self, model, t, h, q, qd, inputs) -> Stepped:
-        """The end of a step of ``h`` seconds."""
+        """State after a step of ``h`` seconds by the scheme's method and field."""
         return self.method.advance(OneCopy(self.field), model, t, h, q, qd, inputs)
 
     def __call__(self, model, t, h, q, qd, inputs) -> tuple:
@@ -104,13 +104,13 @@ class Scheme:
 
 @kernel
 def _step(model, t, h, q, qd, inputs, *, scheme):
-    """Compiled step of a scheme."""
+    """Kernel of one step of a scheme."""
     return scheme(model, t, h, q, qd, inputs)
 
 
 @kernel
 def _steps(model, t, h, q, qd, inputs, count, *, scheme):
-    """``count`` steps with the same inputs."""
+    """Kernel of ``count`` steps of a scheme with equal inputs."""
     method = scheme.method
 
     def body(state):
@@ -127,7 +127,7 @@ def _steps(model, t, h, q, qd, inputs, count, *, scheme):
 @one_copy
 @kernel
 def _accelerations(model, t, q, qd, inputs, *, field):
-    """Compiled accelerations of a scheme's field."""
+    """Kernel of the accelerations and power of a field."""
     return field(model, t, q, qd, inputs)
 
 
@@ -157,7 +157,7 @@ class OneCopy:
 
 
 def step_length(t, end, dt) -> float:
-    """Time from one instant to another [s]: ``dt``, if only rounding errors differ from it."""
+    """Step length between two instants [s]: ``dt`` if they differ by rounding only."""
     rounding = 4 * np.spacing(max(abs(t), abs(end)))
     return dt if abs(end - t - dt) <= rounding else end - t
 
@@ -190,11 +190,11 @@ class Stepper:
         return self.compiled
 
     def step(self, t, h, q, qd, tau):
-        """``q, qd, work`` after a step of ``h`` seconds."""
+        """State and work after a step of ``h`` seconds."""
         return self.end_of_step(t, h, q, qd, tau)[:3]
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False) -> Stepped:
-        """The end of a step of ``h`` seconds; ``full`` with error estimate and stages."""
+        """State and work after a step of ``h`` seconds; ``full`` adds error and stages."""
         if not self.compiled:
             after = self.method.advance(self.field, self.model, t, h, q, qd, tau)
             if self.method.solves:
@@ -204,7 +204,7 @@ class Stepper:
         return self._unpack(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
 
     def walk(self, instants, q, qd, tau, dt) -> list:
-        """``q, qd, work`` after each of several steps with the same ``tau``, from one instant on.
+        """State and work after each of several steps with constant ``tau``.
 
         Args:
             instants: times at which steps begin, and at which the last one ends [s].
@@ -224,16 +224,16 @@ class Stepper:
     # --- steps that compiled code takes and stores ------------------------------------------
 
     def records(self, q) -> bool:
-        """Whether compiled code takes and stores the steps of a motion from ``q``."""
+        """Whether compiled code can take and store the steps of a motion from ``q``."""
         plain = type(self) is Stepper and self.compiled and not self.method.closes
         return plain and q.ndim == 1 and self.model.nv > 0 and isinstance(self._one, Kernel)
 
     def can_call(self, kernel) -> bool:
-        """Whether it also calls a kernel ``(t, q, qd)`` for what steps hold."""
+        """Whether recorded steps can call a kernel ``(t, q, qd)`` as controller."""
         return True
 
     def begin(self, q, qd, every, steps, origin, control=None):
-        """Start to record: the state after ``every`` n-th step, and after the last.
+        """Start recording steps in compiled code: every ``every``-th state, and the last.
 
         Args:
             q: positions, (nq,).
@@ -249,7 +249,7 @@ class Stepper:
         self._recorder.begin(q, qd, every, 1 + -(-steps // every), origin)
 
     def record(self, t, h, held, last):
-        """Take steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        """Take recorded steps of ``h`` seconds until ``last`` steps are done."""
         w, name = self._recorder.walk, self.method.name
         while not self._recorder.take(held, h, t, last):  # with more care, or the error says why
             self._recorder.answer()
@@ -264,39 +264,39 @@ class Stepper:
             self._check_defect(t, h, w.worst)
 
     def last_state(self) -> tuple[Array, Array]:
-        """Positions and velocities after the last step that was recorded."""
+        """Positions and velocities after the last recorded step: copies."""
         return self._recorder.walk.q.copy(), self._recorder.walk.v.copy()
 
     def stored_arrays(self, times: int | None = None) -> dict[str, Any]:
-        """Arrays that were stored, by name: states and work, of the first times or of all."""
+        """Arrays stored by recorded steps, by name; the first ``times`` rows or all."""
         return {name: x[:times] for name, x in self._recorder.finish().items()}
 
     # --- what steps leave for the next -------------------------------------------------------
 
     def copy_memory(self) -> dict[str, Array]:
-        """Memory that steps leave for the next beside the state, by name: copies."""
+        """Copy of what steps pass on beside the state, such as contact forces, by name."""
         return {}
 
     def snapshot(self) -> Callable[[], dict[str, Array]]:
-        """Function that returns what ``copy_memory`` would return now, whatever steps follow."""
+        """Function that returns the present ``copy_memory``, callable after later steps."""
         memory = self.copy_memory()
         return lambda: memory
 
     def restore(self, memory: dict[str, Array]) -> None:
-        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
+        """Set the memory to one of ``copy_memory``; ignored if of other steps."""
 
     def release(self) -> None:
-        """Leave to the next simulation what can be used again; no step follows."""
+        """Return reusable resources for the next simulation; no step may follow."""
 
     def steps(self, t, h, q, qd, tau, count):
-        """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
+        """State and work after ``count`` steps with constant ``tau``, compiled."""
         results = self._many.call(_number(t), _number(h), q, qd, tau, _number(count))
         if self.method.solves:
             self._check_defect(t, h, results[3])
         return results[:3]
 
     def take(self, t, h, q, qd, tau) -> Step:
-        """A step of ``h`` seconds with error estimate and interpolant."""
+        """``Step`` of ``h`` seconds with error estimate and interpolant."""
         after = self.end_of_step(t, h, q, qd, tau, full=True)
         return Step(
             t,
@@ -313,13 +313,13 @@ class Stepper:
         )
 
     def accelerations(self, t, q, qd, tau):
-        """Accelerations, and the power of all joint forces, at one instant."""
+        """Joint accelerations, and the power of all joint forces, at one instant."""
         if self.compiled:
             return self._rates.call(_number(t), q, qd, tau)
         return self.field(self.model, t, q, qd, tau)
 
     def _unpack(self, t, h, results):
-        """Results of compiled code as ``Stepped``; an error where Newton's method failed."""
+        """``Stepped`` from compiled results; SimulationError if Newton's method failed."""
         q, qd, work, *rest = results
         if self.method.solves:
             self._check_defect(t, h, rest.pop(0))
@@ -328,7 +328,7 @@ class Stepper:
         return Stepped(q, qd, work, error, Stages(*rest) if rest else None, checks=checks)
 
     def _check_defect(self, t, h, defect):
-        """Raise SimulationError where the equation of an implicit step was not solved."""
+        """Raise SimulationError if an implicit step's equations were not solved."""
         worst = np.max(defect)
         if not worst <= DEFECT:
             raise SimulationError(
@@ -341,33 +341,33 @@ class Stepper:
 
     @cached_property
     def _one(self):
-        """Compiled step."""
+        """Compiled kernel of one step."""
         return self._kernel(_step)
 
     @cached_property
     def _full(self):
-        """Compiled step with error estimate and stages."""
+        """Compiled kernel of one step with error estimate and stages."""
         return self._kernel(_step, full=True)
 
     @cached_property
     def _many(self):
-        """Compiled loop of steps."""
+        """Compiled kernel of several steps."""
         return self._kernel(_steps, 1.0)
 
     @cached_property
     def _rates(self):
-        """Compiled accelerations and power."""
+        """Compiled kernel of accelerations and power."""
         q, v, held = self._zeros()
         return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 
     def _kernel(self, kernel, *more, full=False):
-        """Compiled code of steps with this method and field."""
+        """Compiled step kernel with this stepper's method and field."""
         arguments = (0.0, 1.0, *self._zeros(), *more)
         scheme = Scheme(self.method, self.field, full)
         return kernel.compiled(self.model, *arguments, scheme=scheme)
 
     def _zeros(self):
-        """A state, and what is held during a step, for kernels to be traced with."""
+        """Example state and inputs with which kernels are traced."""
         return self.model.neutral(), np.zeros(self.model.nv), self.field.inputs(self.model)
 
 

@@ -65,7 +65,7 @@ class Resistance(NamedTuple):
 def fastest_motion(
     model, method, q=None, *, free=None, servos=False, step=np.inf
 ) -> Fastest | None:
-    """The spring, damper or servo that limits the step of an explicit method the most.
+    """Spring, damper or servo that limits an explicit method's step most; None if none does.
 
     None where nothing limits steps up to ``step``.
 
@@ -111,7 +111,7 @@ def fastest_motion(
 
 
 def _configurations(model, q):
-    """The neutral one, and some of ``q``; with loops the first of ``q``, which closes them."""
+    """Configurations (n, nq) at which stiffness is examined: neutral, and some of ``q``."""
     if q is None or not q.size:
         return model.neutral()[None]
     flat = np.asarray(q, dtype=float).reshape(-1, model.nq)
@@ -122,7 +122,7 @@ def _configurations(model, q):
 
 
 def _inertias(model, configurations, free):
-    """``H``, (n, nv, nv), and a basis of the motions that loops and prescribed joints allow.
+    """Inertia matrices (n, nv, nv), and a basis of the motions that constraints allow.
 
     With loops prescribed joints count as free, which is a bound: constraints make motions slower.
     """
@@ -138,7 +138,7 @@ def _inertias(model, configurations, free):
 
 
 def _stiffest(H, J, d, k):
-    """Number of the configuration with the largest bound on rates, and that bound.
+    """Index of the configuration with the largest bound on rates, and the bound; None if zero.
 
     The trace of ``H⁻¹ D`` is a bound of its eigenvalues.
     """
@@ -156,7 +156,7 @@ def _stiffest(H, J, d, k):
 
 
 def _rates(H, J, d, k):
-    """λ, and the velocities that belong to each, (p, 2 p)."""
+    """Eigenvalues of a damped system, and their velocity vectors, (p, 2 p)."""
     L = np.linalg.cholesky(H)
     Y = np.linalg.solve(L, J.T)
     D, K = (Y * d) @ Y.T, (Y * k) @ Y.T
@@ -166,7 +166,7 @@ def _rates(H, J, d, k):
 
 
 def resistances(model, q, *, servos=False) -> list[Resistance]:
-    """Springs and dampers of joints, tendons and loops of a mechanism, and its servos.
+    """``Resistance`` list of all springs, dampers and servos of a mechanism.
 
     They depend on ``q`` with couplings, loops or tendons through space only.
     """
@@ -178,7 +178,7 @@ def resistances(model, q, *, servos=False) -> list[Resistance]:
     at = Gearing(model, q).q if model.couplings else model.neutral() if q is None else q
     for tendon in full.tendons:
         J = _along(tendon, full, at, G)
-        found += _some(J, tendon.damping, tendon.stiffness, f"tendon {tendon.name!r}")
+        found += _resistance_along(J, tendon.damping, tendon.stiffness, f"tendon {tendon.name!r}")
     for loop in model.loops:
         if has_dynamics(loop, "stiffness") or has_dynamics(loop, "damping"):
             B = np.asarray(loop_joint_motion(model, q, 0 * G[0], [loop]).B, dtype=float)
@@ -189,19 +189,19 @@ def resistances(model, q, *, servos=False) -> list[Resistance]:
 
 
 def _of_joint(part, rows, name):
-    """Springs and dampers along the rows of a part."""
+    """``Resistance`` list of a joint's springs and dampers along its rows."""
     found = []
     damping, stiffness = (
         getattr(part.dynamics, which) if has_dynamics(part, which) else (0.0,) * len(rows)
         for which in ("damping", "stiffness")
     )
     for J, d, k in zip(rows, damping, stiffness, strict=True):
-        found += _some(J, d, k, name)
+        found += _resistance_along(J, d, k, name)
     return found
 
 
-def _some(J, d, k, name):
-    """Damper and spring along a row, if they are not zero."""
+def _resistance_along(J, d, k, name):
+    """List with the ``Resistance`` of a damper and spring along a row; [] if both are zero."""
     d, k = max(float(d), 0.0), max(float(k), 0.0)
     if not (d or k) or not np.any(J):
         return []
@@ -209,7 +209,7 @@ def _some(J, d, k, name):
 
 
 def _of_servo(full, a, q, G):
-    """Stiffness of an actuator whose force depends on length and speed of what it drives.
+    """List with the ``Resistance`` of a servo actuator, at its largest control; [] if none.
 
     Where its gain does, too, at the largest control.
     """
@@ -233,7 +233,7 @@ def _of_servo(full, a, q, G):
 
 
 def _along(tendon, full, q, G):
-    """Change of the length of a tendon with the velocity variables, (nv,)."""
+    """Change of a tendon's length per velocity variable, (nv,)."""
     return np.asarray(tendon_motion(full, tendon, q)[1], dtype=float) @ G
 
 
@@ -242,7 +242,7 @@ def _along(tendon, full, q, G):
 
 @lru_cache(maxsize=64)
 def stable_reach(method):
-    """Angles of ``λ`` from π/2 to π, and the largest ``h |λ|`` that is stable at each.
+    """Angles of λ and the largest stable ``h |λ|`` at each; None if unlimited or unknown.
 
     None for methods that are stable for any step, or about which nothing is known.
     """
@@ -259,7 +259,7 @@ def stable_reach(method):
 
 
 def amplification(table, z):
-    """``R(z) = 1 + z bᵀ (1 + z A + z² A² + ...) 1`` of a Runge–Kutta method."""
+    """Stability function ``R(z)`` of an explicit Runge-Kutta method."""
     A = np.zeros((len(table.b), len(table.b)))
     for i, row in enumerate(table.a):
         A[i, : len(row)] = row
@@ -271,7 +271,7 @@ def amplification(table, z):
 
 
 def seconds(t) -> str:
-    """A duration in units in which it is not a small number."""
+    """Duration as text in s, ms, µs or ns."""
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if t >= 0.9995 * unit:
             return f"{t / unit:.3g} {name}"

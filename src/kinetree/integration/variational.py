@@ -40,7 +40,7 @@ class VariationalMidpoint(Integrator):
     on_arrays = arrays_need_rates = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """The state a time ``h`` [s] after ``t``."""
+        """State a time ``h`` [s] after ``t`` by the variational midpoint rule."""
         given = (t, h, q, qd, tau)
         if isinstance(field, FieldOnArrays):
             return _stationary_step(field, model, *given, 2 * self.iterations)
@@ -54,7 +54,7 @@ class VariationalMidpoint(Integrator):
 
 @kernel
 def _discrete_equation(model, v, t, h, q, qd, inputs, *, field):
-    """Momentum at the start of a step that makes the action stationary, less the actual one."""
+    """Residual of the discrete Euler-Lagrange equation: momentum at the step's start."""
     p, f, _ = _in_the_middle(model, v, t, h, q, inputs, field)
     f = _by_joint(model, dexp, -h / 2 * v, h / 2 * f)
     return _by_joint(model, dexp_inverse, -h * v, p - f) - _energy_derivatives(model, q, qd)[1]
@@ -64,7 +64,7 @@ _energy_derivatives = differentiate(dynamics.kinetic_energy, wrt=("q", "qd"))
 
 
 def _in_the_middle(model, v, t, h, q, tau, field):
-    """Momentum, generalized force, and power of the joint forces."""
+    """Momentum, generalised force, and power of the joint forces at mid-step."""
     middle = move(model, q, h / 2 * v)
     dT_dq, p = _energy_derivatives(model, middle, v)
     force = field.joint_force(model, t + h / 2, middle, v, tau)
@@ -73,7 +73,7 @@ def _in_the_middle(model, v, t, h, q, tau, field):
 
 
 def _stationary_step(field, model, t, h, q, qd, tau, iterations):
-    """Variational step on arrays, of joints whose velocities are rates: ``∂L/∂q = dH/dt v - C``.
+    """Variational midpoint step on arrays, for joints whose velocities are rates.
 
     Newton's matrix is that of the equation without second derivatives of the kinetic energy by
     positions, which are of the square of the step: it takes more steps to the same velocity.
@@ -94,7 +94,7 @@ def _stationary_step(field, model, t, h, q, qd, tau, iterations):
 
 
 def _middle_on_arrays(field, model, t, q, v, tau):
-    """Momentum, generalized force, and power of the joint forces."""
+    """Momentum, generalised force and power at mid-step, vectorised."""
     force = field.joint_force(model, t, q, v, tau)
     rate = times(lagrangian.mass_matrix_rate(model, q, v), v)
     f = rate - dynamics.bias_force(model, q, v) + force
@@ -102,7 +102,7 @@ def _middle_on_arrays(field, model, t, q, v, tau):
 
 
 def _stationary_matrix(field, model, t, h, q, v, tau):
-    """How the equation changes with the velocity: momenta ``P`` and weights ``W`` by positions."""
+    """Approximate Newton matrix of the variational midpoint equation."""
     rest = 0 * v
     W, _ = inverse_dynamics_derivatives(model, q, rest, rest)
     P = inverse_dynamics_derivatives(model, q, rest, v)[0] - W
@@ -112,7 +112,7 @@ def _stationary_matrix(field, model, t, h, q, v, tau):
 
 
 def _by_joint(model, matrix, u, p):
-    """``Mᵀ p`` with ``M`` the matrix of each joint at its part of ``u``."""
+    """Vector ``Mᵀ p`` with the matrix of each joint at its part of ``u``."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at, joint = model.v_slice[i], model.joint[i]
@@ -121,5 +121,5 @@ def _by_joint(model, matrix, u, p):
 
 
 def _velocity(model, q, p):
-    """``H⁻¹ p``: the acceleration from rest under ``p`` without gravity."""
+    """Velocity ``H⁻¹ p`` of a generalised momentum ``p``."""
     return dynamics.forward_dynamics(model, q, 0 * p, p + dynamics.bias_force(model, q, 0 * p))

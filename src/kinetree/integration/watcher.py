@@ -18,7 +18,7 @@ _ZENO = (1e-6, 3)  # seconds between an event and itself, times in a row: it wil
 
 
 def mechanical_energy(model, q, qd):
-    """Kinetic energy, and potential energy in the gravity field [J]."""
+    """Kinetic plus gravitational potential energy [J]."""
     return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
 
 
@@ -74,7 +74,7 @@ class Watcher:
     # --- when ------------------------------------------------------------------------------------
 
     def _crossings(self, step):
-        """Time, sample and number of the watch, of what happens in the step first."""
+        """Time, sample and watch number of the first events in a step."""
         theta = FRESH if self._fresh else FRACTIONS
         q, qd = states_inside(step, theta)
         t = step.t0 + theta * (step.t1 - step.t0)
@@ -104,7 +104,7 @@ class Watcher:
     # --- what happens ----------------------------------------------------------------------------
 
     def _happen(self, step, index, numbers):
-        """All that happens in a sample at the end of the step, in the order of the watches."""
+        """Apply all events of a sample at the end of the step, in the order of the watches."""
         before = step.q1[index].copy(), step.qd1[index].copy()
         q, qd, tau = *before, step.tau[index]
         for k in numbers:
@@ -128,7 +128,7 @@ class Watcher:
         self._fresh[index] = set(numbers)
 
     def _check_zeno(self, t, index, k):
-        """Raise SimulationError where an event happens again and again without end."""
+        """Raise SimulationError if an event recurs without end (Zeno behaviour)."""
         apart, times = _ZENO
         last, count = self._last.get((index, k), (-np.inf, 0))
         count = count + 1 if t - last < apart else 0
@@ -142,7 +142,7 @@ class Watcher:
             )
 
     def _with_stopped(self, step):
-        """The step with the samples that have ended where they were."""
+        """Step in which samples that have ended stay where they were."""
         step.q1, step.qd1, step.work = (np.array(x) for x in (step.q1, step.qd1, step.work))
         at = self.stopped
         step.q1[at], step.qd1[at], step.work[at] = step.q0[at], step.qd0[at], 0
@@ -176,22 +176,22 @@ class _Look:
         self.start = (step.q0[index], step.qd0[index], step.tau[index])
 
     def interpolate(self, theta):
-        """Values at fractions of the step, by interpolation, (n,)."""
+        """Event function values (n,) at fractions of the step, by interpolation."""
         q, qd = states_inside(self.step, theta)
         at = (slice(None), *self.index)
         t = self.step.t0 + theta * self.h
         return self.watch.values(t, q[at], qd[at], self.start[2], self.stepper)
 
     def value_after(self, theta):
-        """Value at the end of a step of that fraction of the length."""
+        """Event function value at the end of a step of this fraction of the length."""
         end = self.stepper.take(self.step.t0, theta * self.h, *self.start)
         q, qd = np.asarray(end.q1)[None], np.asarray(end.qd1)[None]
         return self.watch.values([end.t1], q, qd, self.start[2], self.stepper)[0]
 
     def locate(self, a, g_a, b, g_b):
-        """The instant between two fractions at which the sign changes."""
+        """Time [s] at which the event function changes its sign, between two fractions."""
         tolerance = max(self.watch.tolerance, 4 * np.spacing(abs(self.step.t1))) / self.h
-        ends = self._around(a, g_a, b, g_b, tolerance)
+        ends = self._narrow(a, g_a, b, g_b, tolerance)
         if ends is None:
             ends = a, self.value_after(a) if a > 0 else g_a, b, self.value_after(b)
         if ends[1] * g_a > 0 and ends[3] * g_a <= 0:
@@ -201,11 +201,11 @@ class _Look:
         return self.step.t0 + max(theta, tolerance) * self.h
 
     def _interpolated_at(self, theta):
-        """State at a part of the step, by the interpolation of the method."""
+        """Event function value at one fraction of the step, by interpolation."""
         return self.interpolate(np.array([theta]))[0]
 
-    def _around(self, a, g_a, b, g_b, tolerance):
-        """Fractions close to each other between which the sign changes, and values there; or None.
+    def _narrow(self, a, g_a, b, g_b, tolerance):
+        """Two close fractions that bracket the sign change, with their values; None if not found.
 
         Steps are taken where the interpolant, which costs a tenth of them, is zero, and twice as
         far from there as its slope and its error say.
@@ -223,5 +223,5 @@ class _Look:
 
 
 def for_sample(stepper, index):
-    """The stepper for one sample of a batch."""
+    """Stepper for one sample of a batch."""
     return stepper.for_sample(index) if index and hasattr(stepper, "for_sample") else stepper

@@ -24,7 +24,7 @@ _SHORT = 22
 
 
 def tree(model: Model, *, names: bool = True) -> "Figure":
-    """The bodies from left to right, each after the one that carries it.
+    """Figure of the kinematic tree, bodies from left to right after their parents.
 
     A label has the name of the body above and the kind of its joint below; dashed lines are joints
     that close loops, dotted ones couplings.
@@ -62,7 +62,7 @@ def tree(model: Model, *, names: bool = True) -> "Figure":
 
 
 def _places(model):
-    """Depth and row of every body, (NB + 1, 2); parents are in the middle of their children."""
+    """Depth and row of every body in the tree figure, (NB + 1, 2)."""
     at, free = np.zeros((model.body_count + 1, 2)), 0
     children = [sorted(numbers) for numbers in model.children]
     order, waiting = [], [0]
@@ -79,7 +79,7 @@ def _places(model):
 
 
 def _edge(axes, start, end):
-    """Draw an edge of the tree, in three straight parts."""
+    """Draw an edge of the tree in three straight parts."""
     x = (end[0] - 0.62, end[0] - 0.5)
     axes.plot(
         [start[0], x[0], x[1], end[0]],
@@ -130,7 +130,7 @@ _LISTED = 40
 def postures(
     model: Model, q: ArrayLike, *, plane: str | None = None, numbers: bool = True
 ) -> "Figure":
-    """Stick figures of a mechanism in one posture, or in a sequence of them.
+    """Figure of a mechanism as stick figures, in one posture or several.
 
     Joints are dots, those that close loops squares, and places on the base triangles. Frames have
     the numbers of their bodies, as in ``model.body_names``, those of loop joints the ones after;
@@ -179,7 +179,7 @@ def postures(
 
 
 def _skeleton(model, q):
-    """Ends of the sticks of each body, {i: (n, ends, 3)}, and all joints, (n, NB + loops, 3)."""
+    """Stick ends of each body, {i: (n, ends, 3)}, and joint positions, (n, NB + loops, 3)."""
     X = np.asarray(kinematics.poses(model, q), dtype=float)
     base = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
     X = np.concatenate([base, X.reshape(len(q), -1, 4, 4)], axis=1)
@@ -211,7 +211,7 @@ def _skeleton(model, q):
 
 
 def _figure(axes, model, sticks, joints, k, axis, shade):
-    """Draw a mechanism in one posture."""
+    """Draw a mechanism's stick figure in one posture."""
     for i, body in enumerate(model.bodies, start=1):
         color, start = COLORS[i % len(COLORS)], joints[i - 1][axis]
         ends = sticks.get(i, np.zeros((k + 1, 0, 3)))[k][:, axis]
@@ -240,7 +240,7 @@ def _figure(axes, model, sticks, joints, k, axis, shade):
 
 
 def _numbers(axes, model, joints, size):
-    """Numbers of frames, those in the same place together, and what they are the numbers of."""
+    """Draw the numbers of joint frames, coincident ones together, with a list of names."""
     names = [*model.joint_names, *model.loop_names]
     middle, left = joints.mean(axis=0), list(range(len(names)))
     while left:
@@ -272,7 +272,7 @@ _NAMED = 32
 
 
 def sparsity(what: Model | ArrayLike) -> "Figure":
-    """The pattern of the mass matrix of a model and of its factor L; or that of a matrix.
+    """Figure of the sparsity of a model's mass matrix and its factor, or of a matrix.
 
     Dark squares are entries that may be nonzero. The pattern of a model comes from its tree —
     RBDA §6.4: ``H = Lᵀ L`` has no fill-in.
@@ -329,7 +329,7 @@ _MARKS = "oxs^d+v*"
 def eigenvalues(
     *systems: Any, names: Sequence[str] | None = None, discrete: bool = False
 ) -> "Figure":
-    """Eigenvalues of linear models, each with its own mark.
+    """Figure of the eigenvalues of linear models in the complex plane.
 
     The stable region is white, the unstable one grey.
 
@@ -375,7 +375,7 @@ def eigenvalues(
 
 
 def _matrix(system):
-    """Square matrix of a system or an array."""
+    """Square matrix of a linear system or an array; ShapeError for other shapes."""
     A = np.asarray(getattr(system, "A", system))
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ShapeError(
@@ -393,7 +393,7 @@ def _halves(axes, reach):
 
 
 def _circle(axes, reach):
-    """Draw the unit circle."""
+    """Draw the unit circle, the stable region of discrete systems."""
     from matplotlib.patches import Circle
 
     axes.set_facecolor("#efefef")

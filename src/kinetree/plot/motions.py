@@ -29,7 +29,7 @@ STYLE = {
 
 @contextmanager
 def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
-    """A figure with its axes, (rows, columns), while the style holds."""
+    """Context that yields a figure and its axes, (rows, columns), in the house style."""
     pyplot = need("matplotlib.pyplot", "kinetree.plot", "plot")
     with plotting.style_context(pyplot):
         figure, axes = pyplot.subplots(
@@ -40,17 +40,17 @@ def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
 
 
 def heading(axes, text):
-    """The title of one pair of axes."""
+    """Set the title of a pair of axes."""
     axes.set_title(plotting.words(text), loc="left", fontweight="bold", color="#333333")
 
 
 def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":
-    """Joints, forces, energy and loops at once: what ``trajectory.plot()`` draws."""
+    """Figure of joints, forces, energy and loops of a motion over time."""
     return plotting.plot(trajectory, joints=joints)
 
 
 def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure":
-    """Positions and velocities of the joints over time, and the forces of the controller.
+    """Figure of joint positions, velocities and controller forces over time.
 
     Args:
         trajectory: one motion, or many.
@@ -63,7 +63,7 @@ def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figur
 
 
 def energy(trajectory: Trajectory) -> "Figure":
-    """Kinetic, potential and total energy over time, and the error of the balance."""
+    """Figure of kinetic, potential and total energy over time, and the balance error."""
     panels = (
         plotting.energy_panel(plotting.as_motion(trajectory)),
         plotting.balance_panel(trajectory),
@@ -72,7 +72,7 @@ def energy(trajectory: Trajectory) -> "Figure":
 
 
 def constraint_error(trajectory: Trajectory) -> "Figure":
-    """Position and velocity errors of the loops over time, on logarithmic axes."""
+    """Figure of the loops' position and velocity errors over time, logarithmic."""
     model = plotting.as_motion(trajectory).model
     if not model.is_constrained:
         raise ModelError(f"model {model.name!r} has no loops that could be open")
@@ -97,7 +97,7 @@ _MOST, _ACROSS = 12, 4
 
 
 def phase(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure":
-    """Velocity against position, of each joint in its own axes; many motions in the same.
+    """Figure of velocity against position for each joint.
 
     A circle is where a motion begins, a square where it ends.
 
@@ -151,7 +151,7 @@ def contact_forces(
     names: Sequence[str] | None = None,
     friction: float | None = None,
 ) -> "Figure":
-    """Normal and tangential forces of contacts over time; contacts without force are left out.
+    """Figure of normal and tangential contact forces over time.
 
     Args:
         trajectory: of a simulation with contacts; or give ``t`` and ``forces``.
@@ -198,7 +198,7 @@ def reactions(
     frame: str = "joint",
     f_ext: Forces = None,
 ) -> "Figure":
-    """Forces and moments that joints transmit, over time, to choose bearings.
+    """Figure of the forces and moments that joints transmit over time.
 
     Of one joint the components; of several the magnitudes, those of the largest in colour.
 
@@ -237,7 +237,7 @@ def reactions(
 
 @contextmanager
 def _compare(t, panels, labels):
-    """Panels with the same lines each, those that are largest in the first of them in colour."""
+    """Figure of panels with the same lines, the largest in colour."""
     largest = np.argsort(-np.abs(panels[0][2]).max(axis=0, initial=0.0), kind="stable")
     named = sorted(int(k) for k in largest[: len(plotting.COLORS)])
     others = [k for k in range(len(labels)) if k not in named]

@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
 
 
 def shapes_seen(model, *, collision=False):
-    """The shapes that are drawn; of a robot most of whose bodies would not be seen, all bodies.
+    """Shapes of a model to draw: visual ones, or collision shapes where most are missing.
 
     A skin hides the shapes of the bodies under it, and skins are not drawn: those that can touch
     stand for it.
@@ -50,12 +50,12 @@ def shapes_seen(model, *, collision=False):
 
 
 def _root(model, i):
-    """The body on the base that carries body ``i``: each robot of a scene has one."""
+    """Number of the root body on the base that carries body ``i``."""
     return model.support[i][0]
 
 
 def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
-    """Shapes in the coordinates of their bodies, and what could not be drawn.
+    """Coloured surfaces of shapes in body coordinates, and notices of undrawable ones.
 
     Args:
         model: the mechanism.
@@ -65,7 +65,7 @@ def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
     for g in shapes:
         pose = g.placement.to_pose().astype(float)
         try:
-            pieces = _pieces(g.shape)
+            pieces = _surfaces_of(g.shape)
         except LoadError as error:
             notices.append(printable(f"{_name(model, g)} is not drawn: {error}"))
             continue
@@ -78,24 +78,24 @@ def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
             placed = surface.place(pose[:3, :3], pose[:3, 3])
             red, green, blue = (float(x) for x in color)
             look = ((red, green, blue), float(opacity))
-            drawn.append(Drawn(_name(model, g), g.body, placed, *look, g))
+            drawn.append(Drawn(_shape_name(model, g), g.body, placed, *look, g))
     return drawn, tuple(notices)
 
 
-def _pieces(shape) -> Iterable[Any]:
-    """Surfaces of a shape with their colours."""
+def _surfaces_of(shape) -> Iterable[Any]:
+    """Surfaces of a shape with their colours, as a list."""
     if isinstance(shape, geometry.Mesh):
         return mesh_pieces(shape.path, shape.scale)
     return [(surface_of(shape), None)]
 
 
-def _name(model, g):
-    """Name of a shape in messages."""
+def _shape_name(model, g):
+    """Name of a shape for messages, with its body."""
     body = model.body_names[g.body]
     return f"{g.name} of {body}" if g.name and g.name != body else body
 
 
 def round_number(x) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten."""
+    """Nearest of 1, 2 and 5 times a power of ten, on a logarithmic scale."""
     power = 10.0 ** math.floor(math.log10(x))
     return min((f * power for f in (1, 2, 5, 10)), key=lambda nice: abs(math.log(nice / x)))

@@ -61,7 +61,7 @@ def render(
     collision: bool = False,
     shadows: bool = True,
 ) -> Array | dict[str, Array]:
-    """Picture of a model by a camera, in one configuration or in many.
+    """Camera image of a model in one configuration or many: colour, depth or labels.
 
     - ``"color"``: bytes of red, green and blue, (..., rows, columns, 3), with shadows and smooth
       edges.
@@ -108,7 +108,7 @@ def render(
 
 @on_host
 def _on_cpu(stage, q, camera, kinds, shadows):
-    """Images by kind, on all threads."""
+    """Images by kind on the CPU, for configurations (..., nq)."""
     model = stage.model
     q = as_configuration(model, q)
     batch = q.shape[:-1]
@@ -120,7 +120,7 @@ def _on_cpu(stage, q, camera, kinds, shadows):
 def images_on(
     on: Any, stage: "ShapeStage", q: Array, camera: Camera, kinds: Sequence[str]
 ) -> dict[str, Array]:
-    """Images without colours by kind, where ``q`` is: on a GPU, or on what stands for one.
+    """Images by kind (no colours) on the device where ``q`` is.
 
     Args:
         on: ``Gpu`` or ``Processor``.
@@ -139,7 +139,7 @@ def images_on(
 
 
 def chosen_camera(model, camera) -> Camera:
-    """The camera of a model by its name, or its first one."""
+    """Camera of a model by its name, or its first one."""
     if isinstance(camera, Camera):
         check_camera(camera)
         return camera
@@ -155,7 +155,7 @@ def chosen_camera(model, camera) -> Camera:
 
 
 def _poses(model, q, xp=np):
-    """Poses of the base and the bodies, (n, NB + 1, 4, 4)."""
+    """Poses of the base and all bodies, (n, NB + 1, 4, 4)."""
     poses = xp.tile(xp.eye(4), (len(q), model.body_count + 1, 1, 1))
     if model.body_count:
         poses[:, 1:] = kinematics.poses(model, q)
@@ -184,7 +184,7 @@ class _GroundPlane(NamedTuple):
 
     @classmethod
     def of(cls, piece):
-        """Numbers of a piece."""
+        """``_GroundPlane`` with origin, axes and colours of a plane's piece."""
         origin, x, y = piece.surface.vertices
         along = np.array([x - origin, y - origin])
         normal, color = np.cross(*along), np.array(piece.color, dtype=float)
@@ -221,12 +221,12 @@ class ShapeStage:
             "body": np.array([*(x.body for x in found), -1]),
         }
         # What is seen through has no depth; a plane that is, is drawn as a solid one.
-        self.sky = _sky(model)
+        self.sky = _light(model)
         self._many: dict[Any, ManyPictures] = {}
         self._mount: Any = (None, 0, np.eye(4))  # of the last camera
 
     def eyes(self, poses: Array, camera: Camera, xp: Any = np) -> tuple[Array, Array]:
-        """Positions and axes of a camera in every configuration, (n, 3) and (n, 3, 3)."""
+        """Positions (n, 3) and axes (n, 3, 3) of a camera in every configuration."""
         known, body, on = self._mount
         if known is not camera:
             frame = self.model.frame(camera.of or self.model.base_name)
@@ -236,14 +236,14 @@ class ShapeStage:
         return pose[:, :3, 3], pose[:, :3, :3].swapaxes(1, 2)
 
     def many(self, on) -> ManyPictures:
-        """Draws many pictures at once on a device."""
+        """``ManyPictures`` renderer for a device, made once."""
         key = type(on), getattr(on, "device", None)
         if key not in self._many:
             self._many[key] = ManyPictures(self.renderer, on)
         return self._many[key]
 
     def _behind(self, view):
-        """The first plane as ground behind everything, where it is seen from above."""
+        """Ground drawn behind everything: the first plane if seen from above, else None."""
         plane = self._plane
         if plane is None:
             return None
@@ -266,7 +266,7 @@ class ShapeStage:
     def measure_all(
         self, poses: Array, camera: Camera, kinds: Sequence[str], measure: Any, xp: Any = np
     ) -> dict[str, Array]:
-        """Images without colours of every configuration by kind, by a function that draws all."""
+        """Depth and label images of all configurations by one call of ``measure``."""
         eye, axes = self.eyes(poses, camera, xp)
         rows = xp.ascontiguousarray(poses[:, :, :3]).reshape(len(poses), -1, 12)
         eyes = xp.concatenate([eye, axes.reshape(-1, 9)], axis=1)
@@ -276,7 +276,7 @@ class ShapeStage:
         return {kind: depth if kind == "depth" else numbers[kind][part] for kind in kinds}
 
     def images(self, poses, camera, kinds, shadows):
-        """Images of every configuration, on all threads."""
+        """Images by kind of every configuration, on all threads."""
         count, (width, height) = len(poses), map(int, camera.size)
         if count > 1 and width * height <= _SMALL and "color" not in kinds:
             return self.measure_all(poses, camera, kinds, partial(draw_small, self.renderer))
@@ -312,7 +312,7 @@ class ShapeStage:
 
 
 def _plane(g, grid):
-    """Surface of a plane, with a grid."""
+    """Surface piece of a plane, with a grid of lines."""
     pose = g.placement.to_pose().astype(float)
     surface = PLANE_SURFACE.place(pose[:3, :3], pose[:3, 3])
     color = GROUND if g.color is None else g.color[:3]
@@ -320,14 +320,14 @@ def _plane(g, grid):
 
 
 def _view(camera, eye, axes):
-    """The point of view of a camera."""
+    """``Viewpoint`` of a camera at a position with given axes."""
     size = (int(camera.size[0]), int(camera.size[1]))
     pixel = 2 * np.tan(camera.angle / 2) / size[1]
     return Viewpoint(eye, axes, size, float(pixel), float(camera.near))
 
 
-def _sky(model):
-    """The sun stands at the same place of the sky, high and aside."""
+def _light(model):
+    """Sun direction and up vector for drawing a model, from gravity."""
     gravity = np.asarray(model.gravity, dtype=float)
     length = np.linalg.norm(gravity)
     up = -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])

@@ -7,7 +7,7 @@ from kinetree.rendering.tables import PIXELS, TILE, Shot
 
 @procedure(inline=True)
 def ground_in_row(shot: Shot, y: float, g: "float[14]") -> None:
-    """Numbers of the ground along a row of pixels ``y`` at unit distance, for ``ground_at``.
+    """Write coefficients of the ground along a row of pixels, for ``ground_at``.
 
     Coordinates in the ground, from its middle, are those of the eye plus depth times others.
     """
@@ -33,7 +33,7 @@ def ground_in_row(shot: Shot, y: float, g: "float[14]") -> None:
 
 @procedure(inline=True)
 def ground_at(g: "float[14]", x: float) -> "(float, float, float)":
-    """Ground of a row at a column: its depth [m], how much is line, and is seen, from 0 to 1."""
+    """Depth [m], line share and visibility (0 to 1) of the ground at a column of a row."""
     down = -(g[0] * x + g[1])
     z = g[2] / max(down, 1e-9)
     u = g[3] + z * (g[4] * x + g[5])
@@ -52,7 +52,7 @@ def ground_at(g: "float[14]", x: float) -> "(float, float, float)":
 
 @procedure
 def may_be_shaded(shot: Shot, x0: float, x1: float, y: float, z0: float, z1: float) -> bool:
-    """Whether points between two on a line may be in the map of shadows."""
+    """Whether points between two on a line may lie in the shadow map."""
     light = shot.light
     view = shot.view
     sun = shot.sun
@@ -75,7 +75,7 @@ def may_be_shaded(shot: Shot, x0: float, x1: float, y: float, z0: float, z1: flo
 def backdrop(
     shot: Shot, left: int, top: int, right: int, bottom: int, color: "float[3, PIXELS]"
 ) -> None:
-    """Sky, and a ground with lines that fade into it.
+    """Draw sky, and a ground with lines that fades into it, on a tile.
 
     Args:
         shot: the picture.
@@ -127,7 +127,7 @@ def backdrop(
 def find_texels(
     shot: Shot, x: float, y: float, count: int, row: "float[3, TILE]", texel: "float[3, TILE]"
 ) -> None:
-    """Find where pixels of a row of ground are in the map of shadows, as vectors.
+    """Write shadow-map coordinates of a row of ground pixels.
 
     Args:
         shot: the picture.
@@ -167,7 +167,7 @@ def darken(
     at: int,
     color: "float[3, PIXELS]",
 ) -> None:
-    """Darken a row of ground in the shadow.
+    """Darken a row of ground pixels that lie in shadow.
 
     Args:
         shot: the picture.

@@ -70,13 +70,13 @@ class Pictures:
 
 @procedure
 def turns(count: int, start: int, step: int) -> int:
-    """How many of the numbers ``start``, ``start + step``, ... are below ``count``."""
+    """Number of the values ``start``, ``start + step``, ... below ``count``."""
     return (count - start + step - 1) // step
 
 
 @procedure
 def begin(d: Pictures, image: int, start: int, step: int) -> None:
-    """Empty a picture, and place its parts in the view; NaN hides what is on a node."""
+    """Clear a picture and transform its parts to the view."""
     s = d.surfaces
     pixels = d.view.width * d.view.height
     for turn in range(turns(pixels, start, step)):
@@ -103,7 +103,7 @@ def begin(d: Pictures, image: int, start: int, step: int) -> None:
 
 @procedure(inline=True)
 def place_face(d: Pictures, image: int, face: int, bounds: "int[4]", f: "float[12]") -> bool:
-    """Bounds and linear functions of a triangle, or of the plane -1 - face; whether it is seen."""
+    """Write bounds and linear functions of a triangle or plane; whether it is visible."""
     s = d.surfaces
     view = d.view
     a, b, c = local("float", 3, 3)
@@ -136,7 +136,7 @@ def place_face(d: Pictures, image: int, face: int, bounds: "int[4]", f: "float[1
 def put(
     d: Pictures, image: int, part: int, f: "float[12]", i: int, j: int, most: float, last: bool
 ) -> None:
-    """Put a triangle into a pixel, or in the last round its part where its depth is the least.
+    """Update a pixel's depth with a triangle; in the last round record its part instead.
 
     Args:
         d: the pictures.
@@ -167,7 +167,7 @@ def put(
 
 @procedure
 def put_small(d: Pictures, image: int, start: int, step: int, last: bool) -> None:
-    """Put small triangles into a picture, and list the others."""
+    """Rasterise small triangles of a picture, and list the large ones."""
     f = local("float", 12)
     bounds = local("int", 4)
     most = 1 / d.view.near
@@ -190,7 +190,7 @@ def put_small(d: Pictures, image: int, start: int, step: int, last: bool) -> Non
 
 @procedure
 def put_together(d: Pictures, image: int, face: int, start: int, step: int, last: bool) -> None:
-    """Put a triangle or the plane -1 - face into a picture, a share of its pixels."""
+    """Rasterise a share of the pixels of one large triangle or plane."""
     f = local("float", 12)
     bounds = local("int", 4)
     most = 1 / d.view.near
@@ -206,7 +206,7 @@ def put_together(d: Pictures, image: int, face: int, start: int, step: int, last
 
 @procedure
 def put_large(d: Pictures, image: int, start: int, step: int, last: bool) -> None:
-    """Put the triangles that are listed, and planes, into a picture."""
+    """Rasterise the listed large triangles and the planes of a picture."""
     s = d.surfaces
     for n in range(min(d.listed[image], ROOM)):
         put_together(d, image, d.large[image * ROOM + n], start, step, last)
@@ -217,19 +217,19 @@ def put_large(d: Pictures, image: int, start: int, step: int, last: bool) -> Non
 
 @procedure
 def see_small(d: Pictures, image: int, start: int, step: int) -> None:
-    """Depths of small triangles."""
+    """Rasterise the depths of small triangles."""
     put_small(d, image, start, step, False)
 
 
 @procedure
 def see_large(d: Pictures, image: int, start: int, step: int) -> None:
-    """Depths of large triangles and planes."""
+    """Rasterise the depths of large triangles and planes."""
     put_large(d, image, start, step, False)
 
 
 @procedure
 def name_parts(d: Pictures, image: int, start: int, step: int) -> None:
-    """Parts that are seen: of those that are equally near the first."""
+    """Record the visible part of every pixel, the first one of equal depths."""
     if d.wants_parts:
         put_small(d, image, start, step, True)
         put_large(d, image, start, step, True)
@@ -237,7 +237,7 @@ def name_parts(d: Pictures, image: int, start: int, step: int) -> None:
 
 @procedure
 def end(d: Pictures, image: int, start: int, step: int) -> None:
-    """Make depths of inverse ones."""
+    """Convert a picture's inverse depths to depths [m], infinite where empty."""
     pixels = d.view.width * d.view.height
     for turn in range(turns(pixels, start, step)):
         k = image * pixels + start + turn * step
@@ -252,7 +252,7 @@ PHASES = (begin, see_small, see_large, name_parts, end)
 
 @procedure
 def draw_all(d: Pictures, images: int, start: int, step: int) -> None:
-    """Every ``step``-th picture by one thread, all phases: what small pictures take on a CPU."""
+    """Draw every ``step``-th picture completely in one CPU thread."""
     for turn in range(turns(images, start, step)):
         image = start + turn * step
         begin(d, image, 0, 1)

@@ -26,15 +26,15 @@ class MeshPiece(NamedTuple):
 
 
 def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[MeshPiece, ...]:
-    """Pieces of a mesh file, stretched by ``scale``; LoadError if it cannot be read."""
+    """Coloured surfaces of a mesh file, scaled; LoadError if it cannot be read."""
     if not os.path.isfile(path):
         raise LoadError(f"there is no file {path!r}")
-    return _stretch(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)
+    return _scaled_pieces(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)
 
 
 @lru_cache(maxsize=256)
-def _stretch(path, changed, scale, most):
-    """Surface of a mesh file in scale, from the cache if it is known."""
+def _scaled_pieces(path, changed, scale, most):
+    """Scaled surfaces of a mesh file, from the disk cache if the file is unchanged."""
     del changed  # a file that has changed is read again
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
     key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
@@ -46,8 +46,8 @@ def _stretch(path, changed, scale, most):
 
 
 def _coarse_pieces(path, scale, most):
-    """Vertices, faces and colour, one piece after the other."""
-    found = [piece for piece in _open(path) if len(piece.surface.faces)]
+    """Vertices, faces and colour of a mesh file's pieces, simplified to ``most`` faces."""
+    found = [piece for piece in _meshes_of(path) if len(piece.surface.faces)]
     if not found:
         raise LoadError(f"{path}: the mesh has no triangles")
     total = sum(len(piece.surface.faces) for piece in found)
@@ -59,8 +59,8 @@ def _coarse_pieces(path, scale, most):
         yield from (surface.vertices, surface.faces, np.array(color or (), dtype=float))
 
 
-def _open(path):
-    """Meshes of a file in its coordinates, with their colours."""
+def _meshes_of(path):
+    """Meshes of a file in its coordinates, with their colours, one by one."""
     for mesh, transform in open_scene(path):
         vertices = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
         faces = np.asarray(mesh.faces)
@@ -70,7 +70,7 @@ def _open(path):
 
 
 def _color(mesh):
-    """The mesh's own colour, if any."""
+    """Colour of a mesh, or None if it has none."""
     visual = mesh.visual
     if not visual.defined:
         return None

@@ -27,7 +27,7 @@ class ManyPictures:
     def measure(
         self, poses: Array, eyes: Array, view: Viewpoint, wants_parts: bool
     ) -> tuple[Array, Array]:
-        """Depths [m] and numbers of the pieces, (n, rows, columns) each, as of ``Renderer``.
+        """Depths [m] and part numbers of many views, (n, rows, columns) each, on the device.
 
         Args:
             poses: of the nodes, (n, N, 12), contiguous.
@@ -52,7 +52,7 @@ class ManyPictures:
 def draw_small(
     renderer: Renderer, poses: np.ndarray, eyes: np.ndarray, view: Viewpoint, wants_parts: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Depths and numbers of the pieces on the CPU, one call for all; as ``ManyPictures.measure``.
+    """Depths [m] and part numbers of many small views on the CPU in one call.
 
     Args:
         renderer: has the pieces.
@@ -74,7 +74,7 @@ def draw_small(
 
 
 def _arrays(xp, surfaces, poses, eyes, pixels):
-    """Arrays of pictures by name."""
+    """Arrays of the ``Pictures`` record by name, for many views."""
     count = len(poses)
     return {
         "poses": poses.reshape(-1, 12),
@@ -87,7 +87,7 @@ def _arrays(xp, surfaces, poses, eyes, pixels):
 
 
 def _pictures(surfaces, poses, view, wants_parts):
-    """The record of pictures, without arrays."""
+    """``Pictures`` record of many views, without arrays."""
     return Pictures(
         surfaces=surfaces,
         view=view.record(1),
@@ -98,7 +98,7 @@ def _pictures(surfaces, poses, view, wants_parts):
 
 
 def _images(arrays, count, view, wants_parts):
-    """Depths and parts in the shape of pictures."""
+    """Depth and part arrays reshaped to (n, rows, columns)."""
     width, height = view.size
     depth, part = arrays["depth"], arrays["part"]
     return depth.reshape(count, height, width), (

@@ -15,7 +15,7 @@ _PAIR = 16777216.0  # of the second of two pixels: 24 bits
 
 @procedure
 def blend_groups(shot: Shot, tile: TileMemory, at: int, end: int, left: int, top: int) -> None:
-    """Put the translucent groups of a tile over its colours, one after the other.
+    """Blend the translucent groups of a tile over its colours, one after the other.
 
     Args:
         shot: the picture.
@@ -45,13 +45,13 @@ def blend_groups(shot: Shot, tile: TileMemory, at: int, end: int, left: int, top
 
 @procedure
 def in_front(value: int, bits: int) -> int:
-    """A value of so many bits as the highest ones of a word, which has a sign."""
+    """Value shifted to the highest ``bits`` bits of a signed 64-bit word."""
     return (value - (1 << bits) if value >> (bits - 1) else value) << (64 - bits)
 
 
 @procedure
 def pack(shot: Shot, tile: TileMemory, left: int, top: int, bottom: int) -> None:
-    """Write the colours of a tile as bytes: red, green, blue, eight pixels in three words.
+    """Write the colours of a tile as RGB bytes, eight pixels per three words.
 
     Two pixels are one number of 48 bits, because numbers become integers one by one.
     """
@@ -81,7 +81,7 @@ def pack(shot: Shot, tile: TileMemory, left: int, top: int, bottom: int) -> None
 
 @procedure
 def paint_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
-    """Write the colours of every ``step``-th tile of a picture.
+    """Draw the colours of every ``step``-th tile of a picture.
 
     Args:
         shot: the picture.
@@ -116,7 +116,7 @@ def paint_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
 
 @procedure
 def name_parts(shot: Shot, tile: TileMemory, at: int, k: int, count: int) -> None:
-    """Write the parts that are seen in ``count`` pixels of a row, of the tile from ``k`` on."""
+    """Write the visible part numbers of ``count`` pixels in a tile's row."""
     s = shot.surfaces
     images = shot.images
     for n in range(count):
@@ -130,7 +130,7 @@ def name_parts(shot: Shot, tile: TileMemory, at: int, k: int, count: int) -> Non
 
 @procedure
 def measure_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
-    """Write depths, and parts if wanted, of every ``step``-th tile, at the middles of pixels."""
+    """Draw depths, and part numbers if wanted, of every ``step``-th tile."""
     view = shot.view
     images = shot.images
     across = (view.width + TILE - 1) // TILE
@@ -152,6 +152,6 @@ def measure_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
 
 @procedure
 def look(shot: Shot) -> int:
-    """Collect the triangles that a view sees, by tiles; a code if there was no room."""
+    """Collect a view's triangles into tiles; a code if there was no room."""
     see_triangles(shot, shot.view, False)
     return sort_into_tiles(shot.view, shot.work)

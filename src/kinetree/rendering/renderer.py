@@ -79,11 +79,11 @@ class Viewpoint:
     near: float = 1e-3
 
     def record(self, samples: int) -> View:
-        """The view for compiled code."""
+        """``View`` record for compiled code, with ``samples`` per pixel side."""
         return self.fill(View(), samples)
 
     def fill(self, view: View, samples: int) -> View:
-        """Fill in the view for compiled code."""
+        """Fill in a ``View`` record for compiled code."""
         view.eye[:], view.axes[:] = self.eye, self.axes
         view.width, view.height = self.size
         view.samples, view.pixel, view.near = samples, self.pixel, self.near
@@ -131,7 +131,7 @@ class _Memory:
         self.shot = Shot(surfaces=surfaces, work=work, **views, **places)
 
     def pixels(self, count, words=None):
-        """Colours: ``words``, or else memory, which is copied before it is used again."""
+        """Array for the colours of a picture: ``words``, or reusable memory."""
         if words is not None:
             return words
         if len(self.color) != count:
@@ -139,7 +139,7 @@ class _Memory:
         return self.color
 
     def shine(self, view, sky):
-        """Fill in the light, and the view of its map of shadows, about as fine as the picture."""
+        """Set the light, and a shadow-map view about as fine as the picture."""
         light, sun = self.shot.light, self.shot.sun
         size = min(_MOST_TEXELS, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
         towards, up, across, other = _directions(*(tuple(map(float, x)) for x in sky[:2]))
@@ -154,7 +154,7 @@ class _Memory:
         sun.width = sun.height = size
 
     def tile(self, k, samples):
-        """Samples of a tile for a thread."""
+        """Tile memory of thread ``k`` with room for the samples."""
         count = PIXELS * samples**2
         while len(self.tiles) <= k:
             self.tiles.append(TileMemory())
@@ -188,7 +188,7 @@ class Renderer:
         most: int | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Colours, (rows, columns, 3) of bytes.
+        """Colour image (rows, columns, 3) of the placed pieces, in bytes.
 
         Args:
             poses: of the nodes, (N, 12): rows of their pose (3, 4); NaN hides what is on them.
@@ -226,7 +226,7 @@ class Renderer:
         depth: np.ndarray | None = None,
         wants_parts: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Depths [m] along the axis of the view, and numbers of the pieces, at middles of pixels.
+        """Depth image [m] and part numbers of the placed pieces, (rows, columns) each.
 
         Args:
             poses: as in ``paint``.
@@ -253,7 +253,7 @@ class Renderer:
         return depth, part
 
     def _draw(self, memory, tiles, most):
-        """Fill in the images of a shot, on several threads."""
+        """Draw all tiles of a shot on several threads."""
         shot, view = memory.shot, memory.shot.view
         _with_room(shot)
         count = max(1, min(most or threads(), tiles_of(view) // _TILES_PER_THREAD))
@@ -261,14 +261,14 @@ class Renderer:
         on_threads(lambda k: tiles(shot, own[k], k, count), count)
 
     def _take(self):
-        """Memory for one image that no other thread uses."""
+        """Picture memory that no other thread uses."""
         try:
             return self._idle.pop()
         except IndexError:
             return _Memory(self.surfaces, self.triangles)
 
     def _give_back(self, memory):
-        """Keep memory for the next picture, but nothing of its images, which are the caller's."""
+        """Return picture memory for reuse, without references to the caller's images."""
         images = memory.shot.images
         images.color = images.part = _NO_NUMBERS
         images.depth = _NO_DEPTHS
@@ -276,12 +276,12 @@ class Renderer:
 
 
 def _row_of_words(width):
-    """Words of a row of colours: eight pixels in three, as many as whole tiles have."""
+    """Number of 64-bit words in a row of colours, padded to whole tiles."""
     return -(-width // TILE) * (TILE * 3 // 8)
 
 
 def _words_of(image):
-    """Bytes of a picture as words that can be filled; None where rows do not consist of tiles."""
+    """Image bytes viewed as 64-bit words; None if rows do not consist of whole tiles."""
     fits = image.shape[1] % TILE == 0 and image.flags.c_contiguous and image.size
     if not fits or sys.byteorder != "little":
         return None
@@ -290,7 +290,7 @@ def _words_of(image):
 
 
 def _bytes_of(color, width, height):
-    """Colours as bytes, (height, width, 3)."""
+    """Packed colours as bytes, (height, width, 3)."""
     bytes_ = color.astype("<i8", copy=False).view(np.uint8).reshape(height, -1, 3)
     return bytes_[:, :width]
 
@@ -302,7 +302,7 @@ def tiles_of(view: View) -> int:
 
 @lru_cache(maxsize=16)
 def _directions(sun, up):
-    """Unit vectors towards the sun and upwards, and two across the rays of the sun."""
+    """Unit vectors to the sun, upwards, and two across the sun's rays."""
     sun = np.array(sun) / np.linalg.norm(sun)
     across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
     across = across / np.linalg.norm(across)
@@ -310,7 +310,7 @@ def _directions(sun, up):
 
 
 def _with_room(shot):
-    """Collect triangles, with as much room as they need in tiles."""
+    """Collect a shot's triangles, enlarging the tile lists until they fit."""
     work, tiles = shot.work, tiles_of(shot.view)
     if len(work.first) < tiles + 1:
         work.first = np.zeros(tiles + 1, dtype=np.int64)
@@ -319,12 +319,12 @@ def _with_room(shot):
 
 
 def _enlarge(work, room):
-    """Make more room for triangles of tiles."""
+    """Replace the tiles' triangle list by a larger one."""
     work.entry, work.room = np.zeros(room, dtype=np.int64), room
 
 
 def _tables(pieces) -> Surfaces:
-    """Pieces one after the other: opaque ones are group 0, the others a group each."""
+    """``Surfaces`` record of pieces, opaque ones as group 0, each other one a group."""
     count = len(pieces)
     part, casts = np.zeros((count, 7), dtype=np.int64), np.zeros(count, dtype=np.int64)
     color, grid, box = np.zeros((count, 3)), np.zeros((count, 2)), np.zeros((count, 6))
@@ -367,7 +367,7 @@ def _tables(pieces) -> Surfaces:
 
 
 def _plane_normals(surface):
-    """Normals at the three points of a plane."""
+    """Normals (3, 3) at the three points of a plane."""
     origin, x, y = surface.vertices
     return np.tile(np.cross(x - origin, y - origin), (3, 1))
 

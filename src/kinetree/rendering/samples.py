@@ -57,7 +57,7 @@ class ColorSamples:
 def blend(
     shot: Shot, face: "int[:]", left: int, top: int, opacity: float, color: "float[3, PIXELS]"
 ) -> None:
-    """Put the samples of a tile over the colours of its pixels.
+    """Blend the samples of a tile into the colours of its pixels.
 
     Args:
         shot: the picture.
@@ -89,7 +89,7 @@ def blend(
 def take_pixel(
     shot: Shot, s: ColorSamples, face: "int[:]", i: int, j: int, color: "float[3, PIXELS]"
 ) -> None:
-    """Add the samples of a pixel to the list, neighbours of the same look merged into one.
+    """Append the samples of a pixel to the list, equal-looking neighbours merged.
 
     Args:
         shot: the picture.
@@ -144,7 +144,7 @@ def take_pixel(
 
 @procedure
 def looks_alike(shot: Shot, k: int, m: int) -> bool:
-    """Whether two triangles are of the same part, and face nearly the same way."""
+    """Whether two triangles belong to one part and have nearly equal normals."""
     s = shot.surfaces
     a = shot.work.face[k]
     b = shot.work.face[m]
@@ -164,7 +164,7 @@ def take_sample(
     share: float,
     color: "float[3, PIXELS]",
 ) -> None:
-    """Take a sample of a triangle; one of a plane goes into its pixel at once.
+    """Append a sample of a triangle to the list; a plane's goes to its pixel at once.
 
     Args:
         shot: the picture.
@@ -212,7 +212,7 @@ def take_sample(
 
 @procedure
 def add_colors(shot: Shot, s: ColorSamples, color: "float[3, PIXELS]") -> None:
-    """Add the colours of the samples to those of their pixels, and forget the samples."""
+    """Shade all listed samples, add them to their pixels, and clear the list."""
     light_up(shot, s)
     light = shot.light
     for m in range(s.count):
@@ -237,7 +237,7 @@ def add_colors(shot: Shot, s: ColorSamples, color: "float[3, PIXELS]") -> None:
 
 @procedure
 def light_up(shot: Shot, s: ColorSamples) -> None:
-    """The light of the sky on samples, and their places in the map of shadows.
+    """Compute skylight and shadow-map coordinates of all listed samples.
 
     Numbers of all samples are read before the loop, or it would read them for each: it writes
     arrays, and they are in arrays.

@@ -20,20 +20,20 @@ _WHOLE = 1.5 * 2**52  # numbers of this size are whole
 
 @procedure(inline=True)
 def nearest(x: float) -> float:
-    """The nearest integer as a float, below 2**51: integers would be made one by one."""
+    """Nearest integer of a number below 2**51, as a float."""
     return (x + _WHOLE) - _WHOLE
 
 
 @procedure(inline=True)
 def whole(x: float) -> float:
-    """A number below 2**51 rounded down."""
+    """Number below 2**51 rounded down, as a float."""
     y = nearest(x)
     return y - 1.0 if y > x else y
 
 
 @procedure
 def sunlight(shot: Shot, x: float, y: float, z: float, slope: float) -> float:
-    """How much of the sun reaches a point: 1 in its light, less in a shadow.
+    """Share of sunlight at a point, 1 if lit, by the four nearest shadow-map texels.
 
     The map of shadows is compared at the four texels around, and the answers are blended.
 
@@ -61,7 +61,7 @@ def sunlight(shot: Shot, x: float, y: float, z: float, slope: float) -> float:
 
 @procedure
 def lit_texels(light: Light, u: float, v: float, near: float) -> float:
-    """How much of the sun reaches a place in the map of shadows.
+    """Share of sunlight at shadow-map coordinates, blended over four texels.
 
     Args:
         light: has the map.
@@ -88,7 +88,7 @@ def lit_texels(light: Light, u: float, v: float, near: float) -> float:
 
 @procedure
 def grid_lines(x: float, y: float, step: float, width: float) -> float:
-    """How much of a pixel is line, on ground with lines in two directions.
+    """Share of a pixel that is covered by grid lines on the ground.
 
     Args:
         x: coordinate in the ground [m].
@@ -104,7 +104,7 @@ def grid_lines(x: float, y: float, step: float, width: float) -> float:
 
 @procedure
 def shade_plane(shot: Shot, k: int, i: float, j: float, out: "float[3]") -> None:
-    """The colour of a plane at a sample.
+    """Write the colour of a plane at a sample.
 
     Args:
         shot: the picture.
@@ -139,7 +139,7 @@ def shade_plane(shot: Shot, k: int, i: float, j: float, out: "float[3]") -> None
 
 @procedure
 def plane_normal(shot: Shot, part: int, n: "float[3]") -> None:
-    """The unit normal of a plane in the base."""
+    """Write the unit normal of a plane in base coordinates."""
     s = shot.surfaces
     m = s.normal[s.part[part, VERTEX]]
     P = shot.poses[s.part[part, NODE]]
@@ -152,7 +152,7 @@ def plane_normal(shot: Shot, part: int, n: "float[3]") -> None:
 
 @procedure
 def fade_of(s: Surfaces, part: int, distance: float) -> float:
-    """How much of a plane is seen at a distance from the eye: there is haze."""
+    """Visibility of a plane at a distance from the eye, decreasing with haze."""
     x = distance / s.grid[part, 1]
     return 1 / (1 + x * x)
 
@@ -161,7 +161,7 @@ def fade_of(s: Surfaces, part: int, distance: float) -> float:
 def draw_lines(
     shot: Shot, part: int, at: "float[3]", depth: float, fall: float, lit: float, out: "float[3]"
 ) -> None:
-    """The colour of a plane with lines.
+    """Write the colour of a plane with grid lines at a point.
 
     Args:
         shot: the picture.

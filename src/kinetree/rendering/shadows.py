@@ -8,7 +8,7 @@ from kinetree.rendering.triangles import move, pose_in_view, see_triangles
 
 @procedure
 def aim_sun(shot: Shot) -> bool:
-    """Let the map of shadows cover all parts that cast them; whether there are any."""
+    """Fit the shadow map's view to all shadow-casting parts; whether there are any."""
     s = shot.surfaces
     light = shot.light
     sun = shot.sun
@@ -48,7 +48,7 @@ def aim_sun(shot: Shot) -> bool:
 
 @procedure
 def cast_shadows(shot: Shot) -> None:
-    """Draw the map of shadows: the nearness to the sun of what is first in its light."""
+    """Draw the shadow map: nearness to the sun of the first surface on each ray."""
     light = shot.light
     if light.shadow == 0.0:
         return

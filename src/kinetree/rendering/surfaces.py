@@ -25,7 +25,7 @@ class Surface:
     closed: bool = False
 
     def place(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
-        """Surface elsewhere: turned by a matrix (3, 3), then moved."""
+        """Surface rotated by a matrix (3, 3), then translated."""
         moved = self.vertices @ np.asarray(rotation).T + position
         return Surface(moved, self.faces, self.closed)
 
@@ -37,7 +37,7 @@ _MOST = 64  # faces at a point, beyond which all of them count as one smooth sur
 
 
 def crease(surface) -> Surface:
-    """Surface with its points doubled along edges, so that each has one normal."""
+    """Surface with vertices duplicated along sharp edges, one normal each."""
     vertices, faces = _merge(surface.vertices, surface.faces)
     if not len(faces):
         return Surface(vertices, faces)
@@ -60,7 +60,7 @@ def crease(surface) -> Surface:
 
 
 def normals(surface) -> np.ndarray:
-    """Unit normals of the vertices, (n, 3), from the faces around each."""
+    """Unit vertex normals (n, 3), averaged over the adjacent faces."""
     weighted, _ = _face_normals(surface.vertices, surface.faces)
     total = np.zeros_like(surface.vertices)
     for k in range(3):
@@ -69,7 +69,7 @@ def normals(surface) -> np.ndarray:
 
 
 def coarser(surface, most) -> Surface:
-    """A surface of about ``most`` faces at most, by merging points that are close."""
+    """Surface simplified to about ``most`` faces by merging nearby vertices."""
     extent = np.ptp(surface.vertices, axis=0).max()
     cells = np.sqrt(most)
     while len(surface.faces) > most and cells > 4:
@@ -84,7 +84,7 @@ def coarser(surface, most) -> Surface:
 
 
 def _merge(vertices, faces):
-    """Points at the same place are one, and triangles without area are dropped."""
+    """Vertices and faces with coincident points merged and degenerate triangles dropped."""
     vertices = np.asarray(vertices, dtype=float)
     extent = np.ptp(vertices, axis=0).max(initial=0.0) if len(vertices) else 0.0
     step = max(extent, 1e-12) * 1e-6
@@ -94,7 +94,7 @@ def _merge(vertices, faces):
 
 
 def _distinct(rows):
-    """Places where rows of integers first occur, in order, and which of these each one is."""
+    """Indices of first occurrences of integer rows, and the mapping of all rows to them."""
     if len(rows):
         rows = rows - rows.min(axis=0)
         sizes = rows.max(axis=0) + 1
@@ -105,14 +105,14 @@ def _distinct(rows):
 
 
 def _without_slivers(vertices, faces):
-    """Surface without degenerate and repeated triangles."""
+    """Vertices and faces without degenerate and repeated triangles."""
     a, b, c = faces.T
     faces = faces[(a != b) & (b != c) & (c != a)]
     return vertices, faces[np.sort(_distinct(np.sort(faces, axis=1))[0])]
 
 
 def _face_normals(vertices, faces):
-    """Normals of the faces, as long as twice their area, and of unit length."""
+    """Face normals with length twice the area, and unit face normals."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     weighted = np.cross(b - a, c - a)
     return weighted, weighted / np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-30)
@@ -123,7 +123,7 @@ _FINE = 40  # points along a side of a height field, where it has fewer
 
 
 def surface_of(shape) -> Surface | None:
-    """The surface of a shape of ``kinetree.geometry``.
+    """Surface of a shape; None for meshes and planes.
 
     None for meshes, which are in files, and for planes, which have no end.
     """
@@ -134,7 +134,7 @@ def surface_of(shape) -> Surface | None:
 
 @lru_cache(maxsize=256)
 def surface_of_solid(solid: geometry.Solid) -> Surface:
-    """Turned about z, or else the hull of the points farthest in many directions."""
+    """Surface of a solid: of revolution, or the hull of its support points."""
     if isinstance(solid, geometry.Box):
         return _cuboid(solid.size)
     if isinstance(solid, geometry.Ellipsoid):
@@ -149,25 +149,25 @@ def surface_of_solid(solid: geometry.Solid) -> Surface:
 
 @lru_cache(maxsize=256)
 def ball(radius, count=_ROUND) -> Surface:
-    """A sphere about the origin."""
+    """Surface of a sphere about the origin."""
     return revolve(rounded_outline(radius, 0.0, count), count)
 
 
 @lru_cache(maxsize=256)
 def rod(radius, start, end, count=_ROUND) -> Surface:
-    """A cylinder along z from ``start`` to ``end``."""
+    """Surface of a cylinder along z from ``start`` to ``end``."""
     return revolve([(0, start), (radius, start), (radius, end), (0, end)], count)
 
 
 @lru_cache(maxsize=256)
 def cone(radius, start, tip, count=_ROUND) -> Surface:
-    """A cone along z, wide at ``start``; its tip may lie below."""
+    """Surface of a cone along z with its base at ``start`` and its tip at ``tip``."""
     outline = [(0, start), (radius, start), (0, tip)]
     return revolve(outline if tip > start else outline[::-1], count)
 
 
 def revolve(outline, count=_ROUND) -> Surface:
-    """The surface of revolution of an outline of points (r, z) about z; upwards faces outwards."""
+    """Surface of revolution of an outline of points (r, z) about z."""
     outline = np.array(outline, dtype=float)
     angle = 2 * np.pi * np.arange(count) / count
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -182,7 +182,7 @@ def revolve(outline, count=_ROUND) -> Surface:
 
 
 def join(surfaces) -> Surface:
-    """Several surfaces as one."""
+    """Surface joined from several surfaces."""
     surfaces = list(surfaces)
     starts = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
     faces = [s.faces + start for s, start in zip(surfaces, starts, strict=True)]
@@ -191,7 +191,7 @@ def join(surfaces) -> Surface:
 
 @lru_cache(maxsize=16)
 def _hills(field):
-    """The smooth surface of a height field."""
+    """Smooth surface of a height field, finely triangulated."""
     count = np.array(np.shape(field.heights))
     count = (count - 1) * -(-_FINE // count) + 1
     x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
@@ -205,7 +205,7 @@ def _hills(field):
 
 
 def _cuboid(size):
-    """Surface of a box."""
+    """Surface of a box with these side lengths."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
@@ -213,5 +213,5 @@ def _cuboid(size):
 
 
 def _outside(surface):
-    """A closed surface with its edges."""
+    """Copy of a closed surface with sharp edges."""
     return replace(crease(surface), closed=True)

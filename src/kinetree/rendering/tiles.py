@@ -28,7 +28,7 @@ def fill(
     near: "float[:]",
     face: "int[:]",
 ) -> None:
-    """Put a triangle into the samples of a tile where it is in front.
+    """Rasterise a triangle into a tile's samples where it is nearest.
 
     Args:
         work: what is seen.
@@ -70,7 +70,7 @@ def fill(
 
 @procedure
 def may_cover(work: TileWork, k: int, left: int, top: int, side: int) -> bool:
-    """Whether a triangle may cover samples of a tile: the tile is not beyond one of its edges."""
+    """Whether a triangle may cover samples of a tile, by its edge functions."""
     bounds = work.bounds[k]
     inside = (bounds[LEFT] >= left) & (bounds[RIGHT] < left + side)
     if inside & (bounds[TOP] >= top) & (bounds[BOTTOM] < top + side):
@@ -88,7 +88,7 @@ def may_cover(work: TileWork, k: int, left: int, top: int, side: int) -> bool:
 
 @procedure
 def empty_tile(side: int, near: "float[:]", face: "int[:]") -> None:
-    """Forget what a tile was filled with."""
+    """Clear the depths and faces of a tile's samples."""
     for k in range(side * side):
         near[k] = 0.0
     for k in range(side * side):
@@ -97,14 +97,14 @@ def empty_tile(side: int, near: "float[:]", face: "int[:]") -> None:
 
 @procedure
 def group_of(s: Surfaces, work: TileWork, k: int) -> int:
-    """The group of a triangle."""
+    """Group number (opaque 0, or translucent) of a triangle."""
     face = work.face[k]
     return s.part[-1 - face if face < 0 else s.owner[face], GROUP]
 
 
 @procedure
 def hide(work: TileWork, k: int, left: int, top: int, side: int, near: "float[:]") -> None:
-    """Let a plane hide what is behind it in a tile that is empty, without being seen itself."""
+    """Fill an empty tile's depths with those of a plane, which hides but is not drawn."""
     f = work.linear[k]
     for j in range(side):
         d = f[9] * left + f[10] * (top + j) + f[11]
@@ -114,7 +114,7 @@ def hide(work: TileWork, k: int, left: int, top: int, side: int, near: "float[:]
 
 @procedure
 def fill_tile(shot: Shot, t: int, left: int, top: int, tile: TileMemory, ground: int) -> int:
-    """Fill a tile with the opaque triangles; where the others begin in the list.
+    """Rasterise a tile's opaque triangles; list index where translucent ones begin.
 
     Args:
         shot: the picture.

@@ -39,7 +39,7 @@ _EDGE = 1e-12  # of the size of a linear function: its rounding error must not o
 
 @procedure
 def pose_in_view(view: View, P: "float[12]", out: "float[12]") -> None:
-    """The pose of a node in the coordinates of the view: right, up, depth."""
+    """Pose of a node in view coordinates: right, up, depth."""
     A = view.axes
     for r in range(3):
         sign = -1.0 if r == 2 else 1.0
@@ -55,7 +55,7 @@ def pose_in_view(view: View, P: "float[12]", out: "float[12]") -> None:
 
 @procedure
 def move(Q: "float[12]", p: "float[3]", out: "float[3]") -> None:
-    """A point of a node, placed by its pose."""
+    """Transform a point by the pose ``Q`` (3 x 4, row by row)."""
     out[0] = Q[0] * p[0] + Q[1] * p[1] + Q[2] * p[2] + Q[3]
     out[1] = Q[4] * p[0] + Q[5] * p[1] + Q[6] * p[2] + Q[7]
     out[2] = Q[8] * p[0] + Q[9] * p[1] + Q[10] * p[2] + Q[11]
@@ -63,7 +63,7 @@ def move(Q: "float[12]", p: "float[3]", out: "float[3]") -> None:
 
 @procedure
 def on_samples(view: View, n: "float[3]", out: "float[:]", at: int, slack: float) -> None:
-    """Write ``n·(x, y, 1)`` as a function of columns and rows of samples."""
+    """Write ``n·(x, y, 1)`` as linear coefficients by sample column and row."""
     step = view.pixel / view.samples
     x = (0.5 - 0.5 * view.width * view.samples) * step
     y = (0.5 * view.height * view.samples - 0.5) * step
@@ -75,7 +75,7 @@ def on_samples(view: View, n: "float[3]", out: "float[:]", at: int, slack: float
 
 @procedure
 def bounding_rows(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: "int[4]") -> bool:
-    """Columns and rows of the samples that a triangle may cover; whether there are any."""
+    """Write the sample bounds of a triangle; whether it covers any sample."""
     low = local("float", 2)
     high = local("float", 2)
     last_column = view.width * view.samples - 1
@@ -112,7 +112,7 @@ def bounding_rows(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: 
 
 @procedure
 def faces_away(view: View, a: "float[3]", b: "float[3]", c: "float[3]") -> bool:
-    """Whether a triangle shows its back, in the arithmetic of ``set_edges``."""
+    """Whether a triangle shows its back, rounded as in ``set_edges``."""
     n = cross(b - a, c - a)
     return n[2] <= 0.0 if view.parallel else n @ a <= 0.0
 
@@ -121,7 +121,7 @@ def faces_away(view: View, a: "float[3]", b: "float[3]", c: "float[3]") -> bool:
 def set_edges(
     view: View, a: "float[3]", b: "float[3]", c: "float[3]", closed: bool, f: "float[12]"
 ) -> bool:
-    """Write the linear functions of a triangle; whether it can be seen."""
+    """Write edge and depth functions of a triangle; whether it is visible."""
     n = local("float", 3)
     n[:] = cross(b - a, c - a)
     if view.parallel:
@@ -154,7 +154,7 @@ def set_edges(
 
 @procedure
 def set_plane(view: View, a: "float[3]", b: "float[3]", c: "float[3]", f: "float[12]") -> bool:
-    """The linear functions of a plane without end; whether it can be seen."""
+    """Write the linear depth function of an infinite plane; whether it is visible."""
     n = local("float", 3)
     n[:] = cross(b - a, c - a)
     v = n @ a
@@ -170,7 +170,7 @@ def set_plane(view: View, a: "float[3]", b: "float[3]", c: "float[3]", f: "float
 
 @procedure
 def see_triangles(shot: Shot, view: View, shadows: bool) -> None:
-    """Collect the triangles that a view may see, group by group; of those that cast shadows."""
+    """Collect the triangles that a view, or the shadow map, may see, group by group."""
     s = shot.surfaces
     shot.work.seen = 0
     for group in range(s.groups):
@@ -183,7 +183,7 @@ def see_triangles(shot: Shot, view: View, shadows: bool) -> None:
 
 @procedure
 def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: TileWork) -> None:
-    """Collect the triangles of a part."""
+    """Collect the visible triangles of a part."""
     start = s.part[p, VERTEX]
     Q = local("float", 12)
     pose_in_view(view, P, Q)
@@ -218,7 +218,7 @@ def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: TileWork) ->
 
 @procedure
 def sort_into_tiles(view: View, work: TileWork) -> int:
-    """List the triangles of each tile in order; ``ROOM`` if there are too many."""
+    """Sort triangles into the lists of tiles; ``ROOM`` if there are too many."""
     one = 1 / (TILE * view.samples)
     across = (view.width + TILE - 1) // TILE
     tiles = across * ((view.height + TILE - 1) // TILE)

@@ -65,7 +65,7 @@ class Knobs:
         self.knobs = tuple(knobs)
 
     def _orientation(self, i):
-        """Three knobs for the orientation of a joint."""
+        """Three knobs (Euler angles) for the orientation of a joint."""
         name = self.model.joint_names[i - 1]
         half = (math.pi, math.pi / 2, math.pi)
         return [
@@ -73,7 +73,7 @@ class Knobs:
         ]
 
     def _number(self, i, k, variable, size):
-        """Knob for one position variable, within its limits."""
+        """``Knob`` for one position variable, ranging over its limits."""
         limits = self.model.travel[i]
         reach = math.pi if variable.is_turn else 2 * size
         lower, upper = -reach, reach
@@ -86,7 +86,7 @@ class Knobs:
         return Knob(variable.name, i, lower, upper, variable.unit)
 
     def values(self, q) -> list[float]:
-        """Values of the knobs in the configuration ``q``, (nq,)."""
+        """Knob values in configuration ``q``, (nq,)."""
         found = []
         for part, is_turn in self._pieces:
             if is_turn:
@@ -98,7 +98,7 @@ class Knobs:
         return found
 
     def configuration(self, values) -> np.ndarray:
-        """The configuration (nq,) in which the knobs have these values."""
+        """Configuration (nq,) with these knob values."""
         q, k = self.model.neutral().astype(float), 0
         for part, is_turn in self._pieces:
             if is_turn:
@@ -110,7 +110,7 @@ class Knobs:
         return q
 
     def turn(self, q, k, value, *, closed=True):
-        """The configuration after knob ``k`` was turned to ``value`` in the configuration ``q``.
+        """Configuration after setting knob ``k``; None if loops cannot close there.
 
         Args:
             q: before, (nq,).

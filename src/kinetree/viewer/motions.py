@@ -66,11 +66,11 @@ class ShownMotion:
 
     @property
     def moves(self) -> bool:
-        """Whether there is more than one state."""
+        """Whether the motion has more than one state."""
         return len(self.t) > 1
 
     def at(self, which) -> "ShownMotion":
-        """Motion of the states that an index or a mask selects."""
+        """Motion with only the states of an index or mask."""
         qd, tau, source = (
             None if x is None else x[which] for x in (self.qd, self.tau, self.source)
         )
@@ -78,14 +78,14 @@ class ShownMotion:
         return ShownMotion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
-        """Reactions of joints along the axes of the base, (T, joints, 6); of a pose, at rest."""
+        """Joint reactions in base axes, (T, joints, 6); of a pose at rest."""
         if self.source is not None:
             return np.asarray(self.source.reactions(part=part, frame="aligned"))
         zero = np.zeros(self.model.nv)
         return joint_reactions(self.model, self.q, zero, zero, part=part, frame="aligned")
 
     def drawable(self) -> tuple[np.ndarray, list[str]]:
-        """Indices of the states that are finite, and a notice about the others."""
+        """Indices of the finite states, and a notice about the others."""
         arrays = [x for x in (self.q, self.qd) if x is not None]
         good = np.all([np.all(np.abs(x) < _FAR, axis=-1) for x in arrays], axis=0)
         lost = len(good) - int(good.sum())
@@ -98,7 +98,7 @@ class ShownMotion:
         return np.flatnonzero(good), [notice]
 
     def thin(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
-        """Indices of the states to show, at most ``rate`` a second, and notices about others."""
+        """Indices of at most ``rate`` states per second to show, and notices."""
         which, notices = self.drawable()
         t = self.t[which]
         by_time = int(np.ceil((t[-1] - t[0]) * rate)) + 1
@@ -119,7 +119,7 @@ class ShownMotion:
 def motion_of(
     what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = None
 ) -> ShownMotion:
-    """The motion of a model, a trajectory, a file or a sample.
+    """``ShownMotion`` of a model, trajectory, world, file or sample.
 
     Args:
         what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
@@ -136,15 +136,15 @@ def motion_of(
     if isinstance(what, Trajectory):
         if q is not None:
             raise ShapeError("a trajectory has its own positions; q is for models")
-        return _scene_of_trajectory(what)
+        return _motion_of_trajectory(what)
     if isinstance(what, World):
-        return _posed_world(what, q, t)
+        return _motion_of_world(what, q, t)
     if not isinstance(what, Model):
         raise TypeError(
             f"only a Model, a Trajectory, a World, a file or the name of a sample can be shown, "
             f"got {what!r}"
         )
-    return _poses(what, q, t)
+    return _motion_of_model(what, q, t)
 
 
 def scene_of(
@@ -160,7 +160,7 @@ def scene_of(
     collision: bool = False,
     rate: float = FRAMES_PER_SECOND,
 ) -> Scene:
-    """The scene that is drawn: plain data, for tests and renderers of your own.
+    """``Scene`` to draw: plain data for tests and other renderers.
 
     Args:
         what: as in ``view``.
@@ -180,7 +180,7 @@ def scene_of(
 
 
 def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
-    """The scene of a motion on a stage.
+    """``Scene`` of a motion on a stage with overlays, thinned in time.
 
     ``overlays`` are as users give them, see ``view``: at all times of the motion, and thinned with
     it.
@@ -207,7 +207,7 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
 
 
 def _thinned_forces(motion, forces, which):
-    """Forces on bodies at some of the times; those for all times stay."""
+    """Wrenches on bodies at the selected times; constant ones unchanged."""
     wrenches = np.asarray(external_forces(motion.model, forces), dtype=float)
     if wrenches.ndim == 2:
         return wrenches
@@ -221,7 +221,7 @@ def _thinned_forces(motion, forces, which):
 
 
 def _thinned_reactions(motion, reactions, which):
-    """Reactions of the joints at some of the times, computed or given."""
+    """Joint reactions at the selected times, computed or given."""
     if isinstance(reactions, str):
         return motion.at(which).reactions(reactions)
     joints = motion.model.body_count + len(motion.model.loops)
@@ -235,7 +235,7 @@ def _thinned_reactions(motion, reactions, which):
 
 
 def _alongside(what, given, shown):
-    """Positions of a ghost, or of what is beside, at the times of what is shown."""
+    """Positions of a ghost or second motion at the times of the shown one."""
     if isinstance(given, np.ndarray):
         return np.broadcast_to(as_configuration(shown.model, given), shown.q.shape)
     other = motion_of(given)
@@ -249,10 +249,10 @@ def _alongside(what, given, shown):
     return other.q[np.searchsorted(middle, shown.t)]
 
 
-def _posed_world(world, q, t):
-    """A world as it is now with its contacts, or at other positions."""
+def _motion_of_world(world, q, t):
+    """``ShownMotion`` of a world as it is with contacts, or at other positions."""
     if q is not None:
-        return _poses(world.model, q, t)
+        return _motion_of_model(world.model, q, t)
     found = world.contacts()
     touching = None
     if len(found):
@@ -261,8 +261,8 @@ def _posed_world(world, q, t):
     return ShownMotion(world.model, np.array([world.time]), world.q[None], **now)
 
 
-def _poses(model, q, t):
-    """Configurations over time, from one state, a motion or the usual posture."""
+def _motion_of_model(model, q, t):
+    """``ShownMotion`` of a model: one state, a motion, or its usual posture."""
     if q is None:
         named = {p.name: p for p in model.postures}
         usual = next((named[name] for name in ("home", *PLACED) if name in named), None)
@@ -277,7 +277,7 @@ def _poses(model, q, t):
 
 
 def _within_limits(model):
-    """The neutral position, with joints whose limits exclude it in the middle of these."""
+    """Neutral configuration, with excluded joints at the middle of their limits."""
     q = model.neutral().astype(float)
     for i, limits in enumerate(model.travel):
         if limits is None or model.joint[i].nq != 1 or not (limits.lower and limits.upper):
@@ -288,8 +288,8 @@ def _within_limits(model):
     return q
 
 
-def _scene_of_trajectory(trajectory):
-    """Scene of one motion of a trajectory."""
+def _motion_of_trajectory(trajectory):
+    """``ShownMotion`` of a trajectory; ShapeError for a batch of motions."""
     if trajectory.q.ndim != 2:
         count = int(np.prod(trajectory.q.shape[1:-1]))
         raise ShapeError(
@@ -301,7 +301,7 @@ def _scene_of_trajectory(trajectory):
 
 
 def _open(name):
-    """Trajectory or model of a file or sample."""
+    """Trajectory or model of a file, or the model of a sample."""
     path = Path(name)
     if path.suffix.lower() in SUFFIXES and path.exists():
         return Trajectory.load(path)

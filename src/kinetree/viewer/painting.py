@@ -58,7 +58,9 @@ class Painter:
         opacity = {p: p.opacity * (see_through if p.layer == "bodies" else 1) for p in scene.parts}
         chosen = [p for p in scene.parts if p.layer in layers]
         self.arrows = [a for a in scene.arrows if a.layer in layers]
-        pieces = [SurfacePiece(p.surface, p.node, p.color, opacity[p], _casts(p)) for p in chosen]
+        pieces = [
+            SurfacePiece(p.surface, p.node, p.color, opacity[p], _casts_shadow(p)) for p in chosen
+        ]
         pointing = self._arrow_pieces(len(scene.nodes))
         shining = [p._replace(opacity=_SHINE, shines=True) for p in pointing]
         self.renderer = Renderer(
@@ -71,7 +73,7 @@ class Painter:
         )
 
     def image(self, t=0.0):
-        """The scene at the time ``t`` [s], as (rows, columns, 3) of bytes."""
+        """Image of the scene at time ``t`` [s], (rows, columns, 3) of bytes."""
         positions, turns = between(self.scene, t)
         camera = self.camera
         if self.follow:
@@ -81,12 +83,12 @@ class Painter:
         pixel = 2 * camera.half_height(width / height) / height
         view = Viewpoint(camera.position, camera.axes(), self.size, pixel)
         poses = np.concatenate([rotations(turns), positions[:, :, None]], axis=2)
-        poses = np.concatenate([poses, *self._pointing(t)]).reshape(-1, 12)
+        poses = np.concatenate([poses, *self._arrow_poses(t)]).reshape(-1, 12)
         sky = Sky(self.sun, np.asarray(self.scene.up, dtype=float))
         return self.renderer.paint(poses, view, sky, self._ground(camera), self.smoothing)
 
     def _arrow_pieces(self, node):
-        """Shafts and heads of all arrows, two nodes each."""
+        """Surface pieces of all arrows' shafts and heads, each on its own node."""
         shaft, head = shaft_and_head()
         pieces = []
         for arrows in self.arrows:
@@ -96,14 +98,14 @@ class Painter:
                 node += 2
         return pieces
 
-    def _pointing(self, t):
-        """Poses of shafts and heads, (n, 3, 4), one kind of arrows after the other."""
+    def _arrow_poses(self, t):
+        """Poses (n, 3, 4) of all arrows' shafts and heads at time ``t``."""
         k, s = at_time(self.scene, t)
         k = min(k + (s > 0.5), len(self.scene.times) - 1)
         return [arrow_poses(arrows, k, self.scene.size) for arrows in self.arrows]
 
     def _ground(self, camera):
-        """Ground below the scene, whose lines fade around what the camera looks at."""
+        """``Ground`` below the scene, with lines fading around the camera's target."""
         scene, up = self.scene, np.asarray(self.scene.up, dtype=float)
         a = np.cross(up, np.eye(3)[np.argmin(np.abs(up))])
         a = a / np.linalg.norm(a)
@@ -120,8 +122,8 @@ class Painter:
         )
 
 
-def _casts(part):
-    """Whether a part casts a shadow; bodies do, also while something inside them is shown."""
+def _casts_shadow(part):
+    """Whether a part casts a shadow: opaque parts of bodies do."""
     return part.layer == "bodies" and part.opacity >= 1
 
 
@@ -148,7 +150,7 @@ class PictureLook:
     zoom: float = 1.0
 
     def painter(self, scene) -> Painter:
-        """The painter of a scene with this look."""
+        """``Painter`` of a scene with this look."""
         camera = self.camera
         if camera is None:
             camera = framing(scene, self.direction, self.zoom)
@@ -156,7 +158,7 @@ class PictureLook:
 
 
 def picture(scene, path=None, *, t=None, **look):
-    """A picture of a scene, (rows, columns, 3) of bytes; also written to a file, if given.
+    """Picture of a scene, (rows, columns, 3) of bytes, also written to a file if given.
 
     Args:
         scene: what to draw.
@@ -174,7 +176,7 @@ def picture(scene, path=None, *, t=None, **look):
 
 
 def write_picture(path, image) -> Path:
-    """Write an image, (rows, columns, 3) of bytes; its path."""
+    """Write an image, (rows, columns, 3) of bytes, to a file; returns the path."""
     imageio = need("imageio.v3", "writing pictures", "view")
     with replacing(path) as part:
         imageio.imwrite(part, image)
@@ -182,7 +184,7 @@ def write_picture(path, image) -> Path:
 
 
 def film(scene, path, *, rate: float = 30, speed=1.0, progress=None, **look) -> Path:
-    """A film of a scene, drawn without a browser: ``.mp4`` or ``.gif``; its path.
+    """Film of a scene as ``.mp4`` or ``.gif``, drawn without a browser; returns the path.
 
     Args:
         scene: what to draw.
@@ -206,14 +208,14 @@ def film(scene, path, *, rate: float = 30, speed=1.0, progress=None, **look) -> 
 
 
 def images_per_second(rate, speed) -> float:
-    """Images per second of the motion, in a film of ``rate`` a second, ``speed`` times as fast."""
+    """Images per second of motion for a film of this rate and speed."""
     if not (speed > 0 and rate > 0):
         raise KinetreeError(f"speed and rate of a film must be positive, got {speed} and {rate}")
     return rate / speed
 
 
 def write_film(path, images, rate) -> Path:
-    """Images, one after another, as a film; its path."""
+    """Write images as a film; returns the path."""
     path = Path(path)
     kind = _suffix(path, FILMS)
     imageio = need("imageio.v2", "recording", "view")
@@ -232,7 +234,7 @@ def write_film(path, images, rate) -> Path:
 
 
 def _require_whole_mp4(path):
-    """OSError for a film whose encoder stopped early, of which imageio says nothing.
+    """Raise OSError if an MP4 file is incomplete.
 
     The file is a sequence of boxes, each with its length and its kind; the last one that an encoder
     writes describes all images.
@@ -252,7 +254,7 @@ def _require_whole_mp4(path):
 
 
 def check_layers(show):
-    """The names of layers, or an error for an unknown one."""
+    """Tuple of layer names; UnknownNameError for an unknown one."""
     show = (show,) if isinstance(show, str) else tuple(show)
     for name in show:
         if name not in LAYERS:
@@ -261,7 +263,7 @@ def check_layers(show):
 
 
 def _suffix(path, known):
-    """Suffix of a path; an error if the format is unknown."""
+    """Suffix of a path; UnknownNameError if it is not a known format."""
     kind = Path(path).suffix.lower()
     if kind not in known:
         raise UnknownNameError(f"{path} must end in {' or '.join(known)}")

@@ -111,7 +111,7 @@ class Page:
         return f"<page of {len(self.text)} characters>"
 
     def _repr_html_(self):
-        """Frame with the page, for notebooks."""
+        """HTML frame with the page inside, for notebooks."""
         inside = html.escape(self.text, quote=True)
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;border-radius:6px"
         return f'<iframe srcdoc="{inside}" style="{style}"></iframe>'
@@ -128,7 +128,7 @@ def save_html(
     zoom: float = 1.0,
     **options: Any,
 ) -> Path:
-    """Write a page in one file that opens from disk, plays, and needs no server and no network.
+    """Write a self-contained HTML page that plays a scene without server or network.
 
     Args:
         what: a scene, or what ``view`` takes.
@@ -157,7 +157,7 @@ def embedded(
     height: int = 480,
     **options: Any,
 ) -> Page:
-    """The page of ``save_html`` for a notebook, which contains it when it is shared.
+    """``Page`` of ``save_html`` for a notebook, stored inside it.
 
     Args:
         what: as in ``save_html``.
@@ -190,7 +190,7 @@ def picture(
     zoom: float = 1.0,
     **options: Any,
 ) -> np.ndarray:
-    """A picture, (rows, columns, 3) of bytes, drawn with NumPy alone; also written to a file.
+    """Picture (rows, columns, 3) of bytes, drawn without browser; also written to a file.
 
     Args:
         what: a scene, or what ``view`` takes.
@@ -223,7 +223,7 @@ def record(
     progress: Callable[[float], None] | bool | None = None,
     **options: Any,
 ) -> Path:
-    """Write a film, drawn with NumPy alone, without browser or graphics card; returns its path.
+    """Write a film, drawn without browser or graphics card; returns its path.
 
     Args:
         what: a scene, or what ``view`` takes.
@@ -247,7 +247,7 @@ def record(
 
 
 def _scene(what, q, options) -> Scene:
-    """Scene of whatever can be shown, with its notices as warnings."""
+    """``Scene`` of whatever ``view`` takes, its notices issued as warnings."""
     if isinstance(what, Scene):
         return what
     scene = scene_of(what, q, **options)

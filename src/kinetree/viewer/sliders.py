@@ -39,7 +39,7 @@ class Sliders(NamedTuple):
 
 
 def sliders_of(model, q, size) -> Sliders | None:
-    """The sliders of a mechanism in the configuration ``q``; None where loops have to stay closed.
+    """``Sliders`` of a mechanism in configuration ``q``; None for mechanisms with loops.
 
     Args:
         model: the mechanism.
@@ -62,7 +62,9 @@ def sliders_of(model, q, size) -> Sliders | None:
         found = [(k, _twist(changes[1 + k, i] / _STEP)) for k in moved]
         # Turns before slides, or after them: joints have their own order.
         orders = found, sorted(found, key=lambda move: bool(np.any(move[1][:3])))
-        fitting = [x for x in orders if _fits(home[i], x, rows[1 + count :], poses[1 + count :, i])]
+        fitting = [
+            x for x in orders if _are_products(home[i], x, rows[1 + count :], poses[1 + count :, i])
+        ]
         if not fitting:
             return None
         moves.append(fitting[0])
@@ -79,8 +81,8 @@ def sliders_of(model, q, size) -> Sliders | None:
     return Sliders(listed, list(model.parent), home, moves, *mass_centers(model))
 
 
-def _fits(home, moves, rows, poses):
-    """Whether the poses at some values are the products of these motions."""
+def _are_products(home, moves, rows, poses):
+    """Whether poses at sample values equal the products of exponentials of the motions."""
     for row, pose in zip(rows, poses, strict=True):
         product = home
         for k, twist in moves:
@@ -91,7 +93,7 @@ def _fits(home, moves, rows, poses):
 
 
 def _relative(model, q):
-    """Poses of the bodies in their parents, (n, NB + 1, 4, 4)."""
+    """Poses of all bodies relative to their parents, (n, NB + 1, 4, 4)."""
     placed = places(model, q)
     poses = np.zeros((*placed.positions.shape[:2], 4, 4))
     poses[..., :3, :3], poses[..., :3, 3] = placed.rotations, placed.positions
@@ -103,14 +105,14 @@ def _relative(model, q):
 
 
 def _twist(change):
-    """Rotation and translation, (6,), of the derivative of a pose."""
+    """Twist (rotation, translation), (6,), from the derivative of a pose."""
     W = (change[:3, :3] - change[:3, :3].T) / 2
     found = np.array([W[2, 1], W[0, 2], W[1, 0], *change[:3, 3]])
     return np.where(np.abs(found) < 1e-7, 0.0, found)
 
 
 def exponential(twist):
-    """The pose (4, 4) that a twist leads to in unit time."""
+    """Pose (4, 4) reached by a twist in unit time."""
     w, v = twist[:3], twist[3:]
     angle = np.linalg.norm(w)
     K = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])

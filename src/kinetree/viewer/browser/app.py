@@ -75,7 +75,7 @@ class Viewer:
     # --- joints -------------------------------------------------------------------------------
 
     def _joints(self):
-        """Add a folder with a slider for each joint."""
+        """Add a folder with a slider for each joint variable to the page."""
         gui = self.server.gui
         self.sliders, self._setting, self.closed = [], False, None
         if not self.knobs.knobs:
@@ -99,7 +99,7 @@ class Viewer:
             gui.add_button("Back to the start").on_click(lambda _: self.pose(self.motion.q[0]))
 
     def _on_turn(self, event, k):
-        """Set a joint from its slider, when somebody moves it."""
+        """Set a joint from its slider when a user moves it; pauses the motion."""
         if self._setting or event.client is None:
             return
         if self.player is not None:
@@ -115,7 +115,7 @@ class Viewer:
             self.live.put(self.q)
 
     def pose(self, q, besides=None, more=()):
-        """Put the mechanism into the configuration ``q``, (nq,); sliders follow.
+        """Show the mechanism in configuration ``q``, (nq,), with sliders following.
 
         Args:
             q: positions, (nq,).
@@ -134,7 +134,7 @@ class Viewer:
         self._set_sliders(besides)
 
     def _set_sliders(self, besides=None):
-        """Move all sliders but one to the configuration."""
+        """Move all sliders but one to the present configuration."""
         self._setting = True
         with self.server.atomic():
             for k, value in enumerate(self.knobs.values(self.q)):
@@ -145,14 +145,14 @@ class Viewer:
         self._setting = False
 
     def _read_sliders(self):
-        """When the motion stops, sliders are where the mechanism is."""
+        """Set configuration and sliders to the motion's present time, after a stop."""
         if self.player is not None:
             t = self.motion.t[0] + self.player.t
             self.q = np.array(self.motion.q[int(np.argmin(np.abs(self.motion.t - t)))])
             self._set_sliders()
 
     def _redraw(self):
-        """Arrows again, after layers were shown or hidden."""
+        """Draw arrows again after layers were shown or hidden."""
         if self.player is not None and self._now is None:
             self.player.go(self.player.t)
         else:
@@ -162,31 +162,31 @@ class Viewer:
 
     @property
     def _seen(self):
-        """The motion, or else the mechanism as the sliders have it."""
+        """Scene on display: the motion, or the mechanism posed by the sliders."""
         return self.scene if self._now is None or self.player is not None else self._now
 
     def save_html(self, path):
-        """Write the scene as a page that opens from disk, without a server; its path."""
+        """Write the scene as an HTML page that needs no server; returns the path."""
         still = self.player is None
         sliders = sliders_of(self.model, self.q, self.stage.size) if still else None
         return save_page(self._seen, path, show=tuple(self.drawing.shown), sliders=sliders)
 
     def picture(self, path=None, **options):
-        """A picture, drawn without the browser; see ``kinetree.viewer.picture``."""
+        """Picture of the scene, drawn without the browser; as ``kinetree.viewer.picture``."""
         return picture(self._seen, path, show=tuple(self.drawing.shown), **options)
 
     def record(self, path, **options):
-        """A film, drawn without the browser; see ``kinetree.viewer.record``."""
+        """Film of the scene, drawn without the browser; as ``kinetree.viewer.record``."""
         return film(self._seen, path, show=tuple(self.drawing.shown), **options)
 
     # --- life ---------------------------------------------------------------------------------
 
     def open(self):
-        """Open the page in a browser, where this machine has a screen; whether it has."""
+        """Open the page in a browser if this machine has a screen; whether it did."""
         return open_page(self.url)
 
     def wait(self):
-        """Stay until the viewer is closed, or Ctrl-C is pressed."""
+        """Block until the viewer is closed, or Ctrl-C is pressed."""
         try:
             while not self._done.wait(0.2):
                 pass
@@ -194,7 +194,7 @@ class Viewer:
             self.close()
 
     def close(self):
-        """Stop the server."""
+        """Stop the viewer's server and its threads."""
         for runs in (self.player, self.live):
             if runs is not None:
                 runs.close()
@@ -213,7 +213,7 @@ class Viewer:
         return f"<viewer of {printable(self.model.name)} at {self.url}>"
 
     def _repr_html_(self):
-        """Frame with the page, for notebooks."""
+        """HTML frame with the viewer's page, for notebooks."""
         title = html.escape(printable(self.model.name))
         style = "width:100%;height:520px;border:1px solid #ccc;border-radius:6px"
         return f'<iframe src="{self.url}" title="{title}" style="{style}"></iframe>'

@@ -29,63 +29,63 @@ class LayerPanel:
         with gui.add_folder("Show"):
             for layer in drawing.scene.layers:
                 box = gui.add_checkbox(LAYERS[layer], layer in drawing.shown)
-                box.on_update(lambda event, layer=layer: self._on_tick(layer, redraw))
+                box.on_update(lambda event, layer=layer: self._toggle_layer(layer, redraw))
                 self.boxes[layer] = box
             ground = gui.add_checkbox("ground", True)
             ground.on_update(lambda _: setattr(drawing.ground, "visible", ground.value))
             clear = gui.add_checkbox("see through", False, hint="for arrows inside the bodies")
-            clear.on_update(lambda _: self._clear(clear.value))
+            clear.on_update(lambda _: self._set_transparency(clear.value))
             if len(drawing.scene.times) > 1:
                 follow = gui.add_checkbox("follow", drawing.follow, hint="keep the robot in view")
-                follow.on_update(lambda _: self._following(follow.value, redraw))
+                follow.on_update(lambda _: self._set_following(follow.value, redraw))
             dark = gui.add_checkbox("dark", False)
             dark.on_update(lambda _: self._darken(dark.value))
             self.legend = gui.add_html("", visible=False)
         if notices := drawing.scene.notices:
             with gui.add_folder(f"Notices ({len(notices)})", expand_by_default=len(notices) < 3):
                 for notice in notices:
-                    gui.add_html(_paragraph(f"⚠ {escape(printable(notice))}"))
-        self._explain()
+                    gui.add_html(_html_paragraph(f"⚠ {escape(printable(notice))}"))
+        self._show_legend()
 
-    def _clear(self, on):
-        """Make bodies transparent, or solid again."""
+    def _set_transparency(self, on):
+        """Draw bodies transparent, or solid again."""
         self.drawing.see_through = on
         self.drawing.refresh()
 
-    def _following(self, on, redraw):
-        """Let the view follow the mechanism, or stay."""
+    def _set_following(self, on, redraw):
+        """Let the view follow the mechanism, or not, as the box was ticked."""
         self.drawing.follow = on
         redraw()
 
     def _darken(self, on):
-        """Choose a dark or light theme."""
+        """Set the dark or light theme of the page."""
         dress(self.drawing.server, dark=on)
         self.drawing.color_ground(dark=on)
 
-    def _on_tick(self, layer, redraw):
-        """Show or hide a layer."""
+    def _toggle_layer(self, layer, redraw):
+        """Show or hide a layer after its box was ticked."""
         self.drawing.show(layer, self.boxes[layer].value)
-        self._explain()
+        self._show_legend()
         redraw()
 
-    def _explain(self):
-        """Show a legend of the arrows that are shown."""
+    def _show_legend(self):
+        """Show a legend of the visible kinds of arrows."""
         shown = [a for a in self.drawing.scene.arrows if a.layer in self.drawing.shown and a.legend]
         lines = [
-            f'<span style="color:{_web(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
+            f'<span style="color:{_html_color(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
             for a in shown
         ]
-        self.legend.content = _paragraph("<br>".join(lines))
+        self.legend.content = _html_paragraph("<br>".join(lines))
         self.legend.visible = bool(lines)
 
 
-def _paragraph(inner):
-    """Text in the size and with the margins of what else is in the panel."""
+def _html_paragraph(inner):
+    """HTML paragraph in the style of the panel."""
     return f'<div style="font-size:0.85em;padding:0.25em 0.75em">{inner}</div>'
 
 
-def _web(color):
-    """Colour as in web pages."""
+def _html_color(color):
+    """Colour as an HTML hex code."""
     return "#" + "".join(f"{round(255 * c):02x}" for c in color)
 
 
@@ -123,11 +123,11 @@ class Player:
 
     @property
     def t(self) -> float:
-        """The time that is shown, since the beginning [s]."""
+        """Shown time since the beginning of the motion [s]."""
         return float(self.slider.value)
 
     def go(self, t):
-        """Show the time ``t`` since the beginning [s]."""
+        """Show the motion at time ``t`` since its beginning [s]."""
         now = self.scene.times[0] + t
         self.drawing.place(*between(self.scene, now))
         k, s = at_time(self.scene, now)
@@ -137,7 +137,7 @@ class Player:
         self._moving_slider = False
 
     def play(self, on=True):
-        """Play, or stop."""
+        """Start or stop playing the motion."""
         if on == self.playing:
             return
         self.playing = on
@@ -153,19 +153,19 @@ class Player:
             self.on_stop()
 
     def close(self):
-        """Stop playing and end the thread."""
+        """Stop playing and end the player's thread."""
         self._closed, self.playing = True, False
         if self.thread is not None:
             self.thread.join(5)
 
     def _on_scrub(self, event):
-        """Go to a time and stop playing, when somebody moves the slider."""
+        """Pause and show the time of the slider, when a user moves it."""
         if event.client is not None and not self._moving_slider:
             self.play(False)
             self.go(self.t)
 
     def _run(self):
-        """Play the motion until it is stopped."""
+        """Play the motion in real time until it is stopped."""
         last = time.monotonic()
         while self.playing and not self._closed:
             now = time.monotonic()
@@ -212,7 +212,7 @@ class SavePanel:
                 self.films[label] = button
 
     def _save(self, event, suffix, make):
-        """Send what ``make`` makes; the page shows a notice meanwhile, and where it fails."""
+        """Offer the file that ``make`` writes for download, with notices on the page."""
         name = (
             "".join(c if c.isalnum() else "_" for c in self.viewer.model.name[:_LONGEST]) or "scene"
         )
@@ -238,7 +238,7 @@ class SavePanel:
             client.send_file_download(path.name, data, save_immediately=True)
 
     def _page(self, client, path, notice):
-        """Save the scene as a page."""
+        """Save the scene as an HTML page."""
         self.viewer.save_html(path)
 
     def _picture(self, client, path, notice):
@@ -249,7 +249,7 @@ class SavePanel:
         write_picture(path, np.round(image).astype(np.uint8))
 
     def _film_or_stop(self, event, label):
-        """Record a film and offer it for download; while it is recorded, stop."""
+        """Record a film for download; while recording, stop it."""
         if self._filming:
             self._filming = False
             return
@@ -270,7 +270,7 @@ class SavePanel:
                 button.disabled = False
 
     def _images(self, client, notice, rate, size):
-        """Images that the browser draws, one for each instant."""
+        """Images of the client's view at all instants of a film, one by one."""
         player, before = self.viewer.player, self.viewer.player.t
         player.play(False)
         step = float(player.speed.value) / rate
@@ -287,7 +287,7 @@ class SavePanel:
 
 
 def _view_image(client, size, kind):
-    """The view of a user beside the panel, as an image."""
+    """Image of a client's view beside the panel, rendered by the browser."""
     camera = client.camera
     right = rotations(camera.wxyz)[:, 0]
     away = np.linalg.norm(camera.position - camera.look_at)

@@ -26,7 +26,7 @@ _starting = threading.Lock()
 
 
 def start(title, port=None, host: str | None = None, origins=()):
-    """A ``viser.ViserServer``.
+    """New ``viser.ViserServer`` for the viewer, protected against other websites.
 
     Args:
         title: what the page says at its top.
@@ -60,7 +60,7 @@ def start(title, port=None, host: str | None = None, origins=()):
 
 
 def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
-    """Whether a page may connect.
+    """Whether a page may connect to the viewer, by its Origin and Host headers.
 
     It must come from where it connects to, and from an address that is surely this machine: the
     name of another website may lead here, too.
@@ -91,7 +91,7 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
 
 @contextlib.contextmanager
 def _guard(host, origins):
-    """Make the server that viser starts in here reject pages of other websites.
+    """Context in which new viser servers reject pages of other websites.
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.
     """
@@ -124,19 +124,19 @@ def _guard(host, origins):
 
 
 def dress(server, *, dark=False):
-    """Set the theme of the page."""
+    """Set the dark or light theme of the page."""
     server.gui.configure_theme(
         show_logo=False, show_share_button=False, control_width="medium", dark_mode=dark
     )
 
 
 def quiet():
-    """Suppress what viser prints about its server."""
+    """Context that suppresses viser's printed output."""
     return contextlib.redirect_stdout(io.StringIO())
 
 
 def _address(host):
-    """The address to listen at, and its family; ViewError unless it is one of this machine's.
+    """Listening address and its family; ViewError unless it is of this machine.
 
     viser would wait for ever for a server that cannot listen.
     """
@@ -159,7 +159,7 @@ def _address(host):
 
 
 def _is_free(host, port, family=socket.AF_INET):
-    """Whether a port can be bound."""
+    """Whether a port can be bound at an address."""
     with contextlib.closing(socket.socket(family)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -210,11 +210,11 @@ class Drawing:
         self.parts = [(part, self._add_mesh(k, part)) for k, part in enumerate(scene.parts)]
         self.arrows = {}
         self._ground()
-        self._look()
+        self._set_camera()
         self.refresh()
 
     def _add_mesh(self, k, part):
-        """Add part ``k`` to the scene in the browser."""
+        """Add part ``k`` as a mesh to the browser's scene; returns its handle."""
         is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
             f"/world/{part.node}/{k}",
@@ -246,21 +246,21 @@ class Drawing:
             fade_distance=12 * scene.size,
             fade_from="origin",
             shadow_opacity=0.25,
-            wxyz=_onto(up),
-            position=tuple(self._floor * up),
+            wxyz=_rotation_to(up),
+            position=tuple(self._ground_height * up),
         )
 
     @property
-    def _floor(self):
-        """A little below, so that what lies on the ground is seen."""
+    def _ground_height(self):
+        """Height of the drawn ground, slightly below the scene's floor [m]."""
         return self.scene.floor - 1e-4 * self.scene.size
 
     def color_ground(self, *, dark):
-        """Lines on the ground for a bright page or a dark one."""
+        """Set the colours of the ground's lines for a light or dark page."""
         self.ground.cell_color, self.ground.section_color = _GROUND[dark]
 
     def _camera(self, aspect=1.5):
-        """From where to look in a window of this width over height."""
+        """Initial camera for a window of this aspect ratio (width over height)."""
         camera = framing(self.scene, zoom=0.8)
         back = camera.position - camera.target
         if aspect < _NARROW:
@@ -269,17 +269,17 @@ class Drawing:
             return camera.shift(-_BELOW * np.linalg.norm(back) * camera.axes()[1])
         return camera.shift(ASIDE * np.linalg.norm(back) * camera.axes()[0])
 
-    def _greet(self, client):
-        """A page was opened; one in a narrow window looks from farther away."""
+    def _fit_camera(self, client):
+        """Move a newly connected client's camera back if its window is narrow."""
         if client.camera.aspect < _NARROW:
             camera = self._camera(client.camera.aspect)
             with client.atomic():
                 client.camera.position = camera.position
                 client.camera.look_at = camera.target
 
-    def _look(self):
-        """Set the camera for clients that connect."""
-        self.server.on_client_connect(self._greet)
+    def _set_camera(self):
+        """Set the initial camera of clients that connect."""
+        self.server.on_client_connect(self._fit_camera)
         camera = self._camera()
         start = self.server.initial_camera
         start.position, start.look_at = tuple(camera.position), tuple(camera.target)
@@ -292,7 +292,7 @@ class Drawing:
     # --- over time ----------------------------------------------------------------------------
 
     def place(self, positions, quaternions):
-        """Move the nodes to positions (N, 3) and quaternions (N, 4)."""
+        """Move all nodes to positions (N, 3) and quaternions (N, 4)."""
         with self.server.atomic():
             self._keep_in_view(positions[self.scene.center])
             for node, p, turn in zip(self.nodes, positions, quaternions, strict=True):
@@ -301,7 +301,7 @@ class Drawing:
                     node.position, node.wxyz = p, turn
 
     def _keep_in_view(self, center):
-        """The world moves instead of the cameras, which are the users'; the ground has no end."""
+        """Shift the world opposite to the mechanism's motion, so that cameras follow it."""
         up, section = np.asarray(self.scene.up), 10 * self.scene.grid_step
         gone = center - self.scene.positions[0, self.scene.center]
         gone = gone if self.follow and np.all(np.isfinite(gone)) else np.zeros(3)
@@ -309,18 +309,18 @@ class Drawing:
         axes = rotations(np.array(self.ground.wxyz))[:, :2]
         level = axes @ np.fmod(axes.T @ gone, section)
         self.world.position = -gone
-        self.ground.position = (self._floor - height) * up - level
+        self.ground.position = (self._ground_height - height) * up - level
 
     def point(self, arrows, k):
-        """Draw these arrows as they are at the state ``k``; those not among them go."""
+        """Draw the given arrows at state ``k``, and remove all others."""
         with self.server.atomic():
             for name in set(self.arrows) - {a.name for a in arrows}:
                 self.arrows.pop(name).remove()
             for a in arrows:
-                self._pointing(a, k)
+                self._draw_arrows(a, k)
 
-    def _pointing(self, a, k):
-        """Draw the arrows of one layer at one time."""
+    def _draw_arrows(self, a, k):
+        """Draw one kind of arrows at state ``k``."""
         long = np.linalg.norm(a.vectors[k], axis=-1) > 0.01 * self.scene.size
         ends = np.stack([a.origins[k], a.origins[k] + a.vectors[k]], axis=1)[long]
         if a.layer not in self.shown or not len(ends):
@@ -348,7 +348,7 @@ class Drawing:
         self.refresh()
 
     def refresh(self):
-        """Make what is seen agree with what is shown; what is inside makes bodies translucent."""
+        """Update the visibility and transparency of all parts to the shown layers."""
         inside = self.see_through or bool(self.shown & {"inertias", "center"})
         with self.server.atomic():
             for part, handle in self.parts:
@@ -358,8 +358,8 @@ class Drawing:
                     handle.opacity = None if opacity >= 1 else opacity
 
 
-def _onto(up):
-    """The quaternion that turns z to ``up``."""
+def _rotation_to(up):
+    """Quaternion (w, x, y, z) that rotates the z axis to ``up``."""
     w = 1 + up[2]
     if w < 1e-9:
         return (0.0, 1.0, 0.0, 0.0)

@@ -35,7 +35,7 @@ class Grip(NamedTuple):
 
 
 def effective_mass(model, q, body, point) -> float:
-    """Least effective mass of a point in any direction, by ``J M⁻¹ Jᵀ`` [kg]; 0 if it is fixed."""
+    """Smallest effective mass of a body point over all directions [kg]; 0 if fixed."""
     J = jacobian(model, q, model.body_names[body], frame="aligned", point=point)[3:]
     mobility = J @ np.linalg.solve(mass_matrix(model, q), J.T)
     largest = float(np.linalg.eigvalsh(mobility)[-1])
@@ -68,7 +68,7 @@ class LiveWorld:
                 handle.on_drag("left")(self._dragging(part.node))
 
     def _dragging(self, body):
-        """Function that follows a drag of a body."""
+        """Event handler for drags of a body with the mouse."""
 
         async def on_drag(event):  # awaited in order, unlike a plain function
             self.drag(body, event.phase, event.start_position, event.end_position)
@@ -76,7 +76,7 @@ class LiveWorld:
         return on_drag
 
     def drag(self, body, phase, start, end):
-        """Take, move or release a grip: what the mouse does on a body.
+        """Start, move or end the mouse spring on a body.
 
         Args:
             body: number of the body.
@@ -102,7 +102,7 @@ class LiveWorld:
     # --- time ---------------------------------------------------------------------------------
 
     def play(self, on=True):
-        """Run, or pause."""
+        """Run or pause the world."""
         with self._lock:
             if on == self.playing or self._closed:
                 return
@@ -120,19 +120,19 @@ class LiveWorld:
         self._closed = True
 
     def reset(self):
-        """Pause at the beginning."""
+        """Pause the world and reset it to its initial state."""
         self.play(False)
         self.grip = None
         self.world.set_state(self._begin)
         self.show()
 
     def put(self, q):
-        """Pause in a configuration, at rest: sliders were moved."""
+        """Pause the world at rest in configuration ``q`` set by sliders."""
         self.play(False)
         self.world.q, self.world.qd = q, np.zeros(self.world.model.nv)
 
     def _run(self):
-        """Run the world in real time until it is stopped."""
+        """Step and show the world in real time until it is stopped."""
         while self.playing and not self._closed:
             begin = time.monotonic()
             try:
@@ -145,7 +145,7 @@ class LiveWorld:
             time.sleep(max(0.0, 1 / _RATE - (time.monotonic() - begin)))
 
     def advance(self, seconds):
-        """Step the world, while the spring pulls."""
+        """Step the world by ``seconds`` with the mouse spring's force."""
         steps = max(1, round(seconds / _PULLS / self.world.timestep))
         for _ in range(max(1, round(seconds / steps / self.world.timestep))):
             with self._lock:
@@ -153,7 +153,7 @@ class LiveWorld:
                 self.world.step(steps, forces=wrench)
 
     def _wrench(self, dt):
-        """Force of the spring at the origin of its body, by name; None while nothing pulls."""
+        """Wrench of the mouse spring by body name; None while nothing is dragged."""
         grip = self.grip
         if grip is None or not grip.mass:
             return None
@@ -169,7 +169,7 @@ class LiveWorld:
     # --- what is seen -------------------------------------------------------------------------
 
     def show(self):
-        """Show the world as it is, with the forces of its contacts and of the spring."""
+        """Show the world's present state with contact forces and the mouse spring."""
         viewer = self.viewer
         viewer.pose(self.world.q, more=self._contact_forces())
         self.clock.value = f"{self.world.time:.2f} s"
@@ -189,7 +189,7 @@ class LiveWorld:
             self._spring.points = ends
 
     def _contact_forces(self):
-        """Arrows in the scale of the largest force so far."""
+        """Arrows of contact forces, scaled by the largest force so far."""
         found = self.world.contacts()
         if not len(found):
             return ()

@@ -23,12 +23,12 @@ _SCRIPTS = ("vectors.js", "graphics.js", "sliders.js", "page.js")
 
 
 def save_page(scene, path, *, show=SHOWN, camera=None, sliders=None) -> Path:
-    """Write the page of a scene; its path."""
+    """Write a scene as an HTML page; returns the path."""
     return write_text(path, page(scene, show=show, camera=camera, sliders=sliders))
 
 
 def page(scene, *, show=SHOWN, camera=None, sliders=None) -> str:
-    """The page as text: HTML with its style, its program and the scene inside.
+    """HTML text of a page with its style, program and the scene's data.
 
     Args:
         scene: what it plays.
@@ -38,7 +38,7 @@ def page(scene, *, show=SHOWN, camera=None, sliders=None) -> str:
     """
     buffer = _Buffer()
     described = _describe(scene, buffer, show, framing(scene) if camera is None else camera)
-    described["sliders"] = None if sliders is None else _plain(sliders)
+    described["sliders"] = None if sliders is None else _plain_sliders(sliders)
     ours = files("kinetree.viewer.page")
     parts = {
         "TITLE": html.escape(printable(scene.title)),
@@ -53,7 +53,7 @@ def page(scene, *, show=SHOWN, camera=None, sliders=None) -> str:
 
 
 def open_page(address: str) -> bool:
-    """Open an address in a browser, where this machine has a screen; whether it has."""
+    """Open an address in a browser if this machine has a screen; whether it did."""
     has_screen = sys.platform in ("win32", "darwin") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
@@ -67,15 +67,15 @@ class _Buffer:
         self.data = bytearray()
 
     def add(self, array, dtype):
-        """Append an array; its place and length."""
+        """Append an array to the page's binary data; returns offset and length."""
         array = np.ascontiguousarray(array, dtype=dtype)
         place = [len(self.data), array.size]
         self.data += array.tobytes()
         return place
 
 
-def _plain(sliders):
-    """Sliders as plain data: poses as rows of a 3 x 4 matrix."""
+def _plain_sliders(sliders):
+    """Plain data of sliders, poses as rows of 3 x 4 matrices."""
     return {
         "knobs": sliders.knobs,
         "parent": sliders.parent,
@@ -87,7 +87,7 @@ def _plain(sliders):
 
 
 def _describe(scene, buffer, show, camera):
-    """The scene as plain data that refers to arrays in the buffer."""
+    """Plain data of a scene that refers to arrays in the buffer."""
     surfaces, numbers = [], {}
 
     def number(surface):

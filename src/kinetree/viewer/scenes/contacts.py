@@ -64,7 +64,7 @@ class Contacts:
 
     @staticmethod
     def _array(name, given):
-        """Points or forces as an array (T, K, 3)."""
+        """Contact points or forces as a float array (T, K, 3); ShapeError if they misfit."""
         array = np.asarray(given, dtype=float)
         if array.shape[-1:] != (3,):
             raise ShapeError(
@@ -74,7 +74,7 @@ class Contacts:
 
     @property
     def count(self) -> int:
-        """Largest number of contacts at a time."""
+        """Largest number of contacts at any time."""
         return self.points.shape[1]
 
     def at(self, times: np.ndarray, wanted: np.ndarray) -> "Contacts":
@@ -86,7 +86,7 @@ class Contacts:
 
 
 def contact_parts(contacts, size, node):
-    """Balls and cones on as many nodes as there are contacts, from ``node`` on."""
+    """Parts for balls and friction cones of contacts, on nodes from ``node`` on."""
     for k in range(contacts.count):
         yield Part(f"contact {k + 1}", "contacts", node + k, ball(0.012 * size, 14), _POINT)
         if contacts.friction is not None:
@@ -97,7 +97,7 @@ def contact_parts(contacts, size, node):
 
 
 def contact_places(contacts):
-    """Positions (T, K, 3) and rotations (T, K, 3, 3) of the nodes of the contacts."""
+    """Positions (T, K, 3) and rotations (T, K, 3, 3) of the contacts' nodes."""
     length = np.linalg.norm(contacts.normals, axis=-1, keepdims=True)
     up = np.where(length > 0, contacts.normals, [0.0, 0.0, 1.0])
     up = np.nan_to_num(up / np.where(length > 0, length, 1.0), nan=0.577)
@@ -105,7 +105,7 @@ def contact_places(contacts):
 
 
 def contact_arrows(contacts, size, bodies):
-    """The forces of the contacts; impacts, far larger than the rest, as arrows cut to length.
+    """Arrows of contact forces, outliers such as impacts cut to length.
 
     Args:
         contacts: with their forces.
@@ -124,7 +124,7 @@ def contact_arrows(contacts, size, bodies):
 
 
 def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1e-4) -> Contacts:
-    """Points, normals, forces and friction of the contacts of a motion, for ``view`` and the rest.
+    """Points, normals, forces and friction of a motion's contacts, for ``view``.
 
     Args:
         trajectory: one motion that was simulated with ``contact=``.
@@ -162,7 +162,7 @@ def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1
 
 
 def forces_seen(trajectory: Trajectory) -> Contacts | None:
-    """Contact forces of a motion as arrows; None where it has none, or its scene is not known.
+    """Arrows of a motion's contact forces; None if unknown or absent.
 
     A contact keeps its column as long as it lasts; columns that were empty are used again.
     """

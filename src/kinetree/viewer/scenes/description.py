@@ -110,18 +110,18 @@ class Scene:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Layers with at least one part."""
+        """Names of the layers with at least one part."""
         used = {part.layer for part in self.parts} | {a.layer for a in self.arrows}
         return tuple(layer for layer in LAYERS if layer in used)
 
     @property
     def center(self) -> int:
-        """Number of the node at the centre of mass, or of the base where there is none."""
+        """Index of the centre-of-mass node, or of the base if there is none."""
         return self.nodes.index("centre of mass") if "centre of mass" in self.nodes else 0
 
     @property
     def size(self) -> float:
-        """Largest extent of the box [m]."""
+        """Largest side of the scene's bounding box [m]."""
         return float(np.max(self.box[1] - self.box[0]))
 
     @property
@@ -131,7 +131,7 @@ class Scene:
 
     @property
     def floor(self) -> float:
-        """Height at which the ground is drawn, along ``up`` [m].
+        """Height of the drawn ground along ``up`` [m], below everything if there is none.
 
         Where there is none, it is below everything, and not above the base.
         """
@@ -142,5 +142,5 @@ class Scene:
 
     @property
     def grid_step(self) -> float:
-        """Distance of the lines on the ground [m], a round number."""
+        """Spacing of the lines on the ground [m], a round number."""
         return round_number(max(self.size, 1e-6) / 6)

@@ -15,7 +15,7 @@ _CENTER, _TOTAL, _INERTIA = (0.95, 0.75, 0.1), (0.85, 0.1, 0.1), (0.35, 0.45, 0.
 
 
 def frame_parts(model, size):
-    """Red, green and blue axes of all bodies and, smaller, of the frames on them."""
+    """Parts for the red, green and blue axes of body frames and named frames."""
     for body, name in enumerate(model.body_names):
         at = [(np.eye(4), 0.1 * size)]
         own = (f for f in model.frames if f.body == body)
@@ -26,7 +26,7 @@ def frame_parts(model, size):
 
 
 def _axis(axis, length, pose):
-    """Rod along one axis of a frame."""
+    """Surface of a rod along one axis of a frame."""
     bar = rod(0.045 * length, 0.0, length, 10)
     turn = (_X, _Y, np.eye(3))[axis]
     return bar.place(turn, np.zeros(3)).place(pose[:3, :3], pose[:3, 3])
@@ -40,7 +40,7 @@ _CAMERA, _SENSOR = (0.2, 0.2, 0.25), (0.0, 0.55, 0.65)
 
 
 def camera_parts(model, size):
-    """Cameras as pyramids from the eye to what they see, with a flag on top."""
+    """Parts for cameras, drawn as view pyramids with a flag at the top."""
     length = 0.12 * size
     for c in model.cameras:
         frame = model.frame(c.of or model.base_name)
@@ -62,14 +62,14 @@ _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 
 
 def _bar(radius, start, end):
-    """A rod between two points."""
+    """Surface of a rod between two points."""
     along_it = end - start
     length = float(np.linalg.norm(along_it))
     return rod(radius, 0.0, length, 6).place(along(along_it / length), start)
 
 
 def sensor_parts(model, size):
-    """Sensors on frames as small cubes with the x axis of their readings."""
+    """Parts for sensors on frames, drawn as small cubes with their x axis."""
     for s in model.sensors:
         if KINDS[s.kind].of != "frame":
             continue
@@ -92,7 +92,7 @@ def mass_centers(model):
 
 
 def center_parts(model, size, node):
-    """Balls at the mass centres of the bodies, and one at that of all, on ``node``."""
+    """Parts for balls at the bodies' mass centres and at the total one."""
     masses, centers = mass_centers(model)
     heaviest = masses.max(initial=0.0)
     for i, mass in enumerate(masses):
@@ -105,7 +105,7 @@ def center_parts(model, size, node):
 
 
 def inertia_parts(model):
-    """Solid ellipsoids of even density with the mass and inertia of the bodies."""
+    """Parts for uniform ellipsoids with the bodies' mass and inertia."""
     for i, body in enumerate(model.bodies, start=1):
         mass = float(body.inertia.mass)
         if mass <= 0:
@@ -131,7 +131,7 @@ _FORCE, _MOMENT = (0.84, 0.37, 0.0), (0.80, 0.35, 0.6)
 
 
 def scaled_arrows(name, layer, color, origins, vectors, unit, size, longest=None) -> Arrows | None:
-    """Arrows whose longest is a third of the scene; None where all are nothing.
+    """``Arrows`` scaled so that the longest is a third of the scene; None if all are zero.
 
     Args:
         name: what they mean.
@@ -154,7 +154,7 @@ def scaled_arrows(name, layer, color, origins, vectors, unit, size, longest=None
 
 
 def velocity_arrows(model, placed, velocity, size):
-    """Velocities of the mass centres, and angular velocities, of bodies that have mass."""
+    """Arrows of linear and angular velocities of bodies at their mass centres."""
     masses, centers = mass_centers(model)
     heavy = masses > 0
     points = placed.points(centers)[:, heavy]
@@ -167,7 +167,7 @@ def velocity_arrows(model, placed, velocity, size):
 
 
 def joint_arrows(model, placed, q, tau, size):
-    """Joint forces along what they move: forces, and moments about their axes."""
+    """Arrows of joint forces and moments along the joint axes."""
     forces, moments = np.zeros((2, len(q), model.body_count + 1, 3))
     for i in range(1, model.body_count + 1):
         joint, q_i, tau_i = model.joint[i], q[:, model.q_slice[i]], tau[:, model.v_slice[i]]
@@ -183,7 +183,7 @@ def joint_arrows(model, placed, q, tau, size):
 
 
 def applied_arrows(model, placed, wrenches, size):
-    """Forces on bodies about the origin of the base, (..., NB, 6): at their mass centres."""
+    """Arrows of applied wrenches (..., NB, 6) at the bodies' mass centres."""
     steps = len(placed.positions)
     wrenches = np.broadcast_to(wrenches, (steps, model.body_count, 6))
     points = placed.points(mass_centers(model)[1])[:, 1:]
@@ -193,14 +193,14 @@ def applied_arrows(model, placed, wrenches, size):
 
 
 def reaction_arrows(model, placed, wrenches, size):
-    """Arrows of forces that joints transmit, (T, joints, 6) along the axes of the base."""
+    """Arrows of joint reactions, (T, joints, 6) in base axes."""
     ends = [loop_frame(placed, loop.successor, loop.successor_placement)[0] for loop in model.loops]
     points = np.concatenate([placed.positions[:, 1:], *(p[:, None] for p in ends)], axis=1)
     return _pair("reaction", points, wrenches[..., 3:], wrenches[..., :3], size, "reactions")
 
 
 def _pair(whose, points, forces, moments, size, layer="forces"):
-    """Arrows of forces and of moments at points."""
+    """Arrows of forces and of moments at points, a pair."""
     return (
         scaled_arrows(f"{whose} forces", layer, _FORCE, points, forces, "N", size),
         scaled_arrows(f"{whose} moments", layer, _MOMENT, points, moments, "N·m", size),
@@ -208,7 +208,7 @@ def _pair(whose, points, forces, moments, size, layer="forces"):
 
 
 def _short(x):
-    """Short text of a number."""
+    """Number as short text."""
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 
@@ -218,7 +218,7 @@ _PATH, _MOST = (0.84, 0.37, 0.0), 200
 
 
 def path_parts(name, points, size, node):
-    """The path of a point, (T, 3), as far as it has come at each time.
+    """Parts for the path of a point (T, 3), appearing as the motion proceeds.
 
     Returns:
         Parts, on nodes from number ``node`` on, and the positions of these nodes, (T, nodes, 3):
@@ -244,7 +244,7 @@ _END, _GAP = (0.95, 0.55, 0.1), (0.75, 0.0, 0.1)
 
 
 def loop_parts(model, size):
-    """A ball on either side of every loop joint."""
+    """Parts for balls on both sides of every loop joint."""
     for loop in model.loops:
         sides = (
             (loop.predecessor, loop.predecessor_placement),
@@ -257,7 +257,7 @@ def loop_parts(model, size):
 
 
 def loop_ends(model, placed):
-    """Ends of the loop joints on both bodies, and the gaps between them.
+    """Loop joint positions on predecessors [m], (T, NL, 3), and gaps from there, (T, NL, 3).
 
     Returns:
         Points on the predecessors [m], (T, NL, 3), and gaps from there, (T, NL, 3): less what the
@@ -276,7 +276,7 @@ def loop_ends(model, placed):
 
 
 def loop_arrows(model, placed):
-    """The gaps of the loops, as long as they are."""
+    """Arrows of the loops' gaps in true length; None without loops."""
     if not model.loops:
         return None
     starts, gaps = loop_ends(model, placed)
@@ -286,7 +286,7 @@ def loop_arrows(model, placed):
 
 
 def loop_frame(placed, body, placement):
-    """Origin (T, 3) and axes (T, 3, 3) of a frame of a loop joint on a body."""
+    """Origin (T, 3) and axes (T, 3, 3) of a loop joint's frame on a body."""
     R = placed.rotations[:, body]
     origin = placed.positions[:, body] + R @ np.asarray(placement.r, dtype=float)
     return origin, R @ np.asarray(placement.E, dtype=float).T

@@ -21,12 +21,12 @@ class Places(NamedTuple):
     """Matrices whose columns are their axes, (T, NB + 1, 3, 3)."""
 
     def points(self, local):
-        """Points fixed to the bodies, (NB + 1, 3), in the base, (T, NB + 1, 3)."""
+        """Body-fixed points (NB + 1, 3) in base coordinates, (T, NB + 1, 3)."""
         return np.einsum("tbij,bj->tbi", self.rotations, local) + self.positions
 
 
 def places(model, q) -> Places:
-    """Poses of the bodies in the configurations ``q``, (T, nq)."""
+    """``Places``: poses of all bodies in configurations ``q``, (T, nq)."""
     q = np.asarray(q, dtype=float)
     shape = (len(q), model.body_count + 1)
     positions, rotations = np.zeros((*shape, 3)), np.broadcast_to(np.eye(3), (*shape, 3, 3)).copy()
@@ -37,7 +37,7 @@ def places(model, q) -> Places:
 
 
 def velocities(model, q, qd) -> np.ndarray:
-    """Spatial velocities of all bodies about the origin of the base, (T, NB + 1, 6)."""
+    """Spatial velocities of all bodies about the base's origin, (T, NB + 1, 6)."""
     found = np.zeros((len(q), model.body_count + 1, 6))
     if model.body_count:
         found[:, 1:] = _velocities(model, q, qd)
@@ -46,12 +46,12 @@ def velocities(model, q, qd) -> np.ndarray:
 
 @kernel
 def _velocities(model, q, qd):
-    """Kernel of the velocities of all bodies, in base coordinates."""
+    """Kernel of all bodies' velocities in base coordinates."""
     return np.array([v.to_array() for v in base_velocities(model, q, qd)[1][1:]])
 
 
 def along(directions) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) whose third columns point along unit ``directions``."""
+    """Rotation matrices (..., 3, 3) whose third columns are unit ``directions``."""
     z = np.asarray(directions, dtype=float)
     other = np.eye(3)[np.argmin(np.abs(z), axis=-1)]
     x = np.cross(other, z)
@@ -63,7 +63,7 @@ def along(directions) -> np.ndarray:
 
 
 def at_time(scene, t):
-    """The number of the state before ``t`` [s] and how far it is to the next, from 0 to 1."""
+    """Index of the state before ``t`` [s], and the fraction to the next one, 0 to 1."""
     times = scene.times
     k = int(np.clip(np.searchsorted(times, t, side="right") - 1, 0, max(len(times) - 2, 0)))
     if len(times) < 2 or times[k + 1] <= times[k]:
@@ -72,7 +72,7 @@ def at_time(scene, t):
 
 
 def between(scene, t):
-    """Positions (N, 3) and quaternions (N, 4) of the nodes at the time ``t`` [s]."""
+    """Positions (N, 3) and quaternions (N, 4) of the nodes at time ``t`` [s]."""
     k, s = at_time(scene, t)
     j = min(k + 1, len(scene.times) - 1)
     p = (1 - s) * scene.positions[k] + s * scene.positions[j]
@@ -83,7 +83,7 @@ def between(scene, t):
 
 
 def rotations(quaternions):
-    """Rotation matrices (..., 3, 3), whose columns are axes, of (w, x, y, z)."""
+    """Rotation matrices (..., 3, 3) of quaternions (w, x, y, z)."""
     w, x, y, z = np.moveaxis(np.asarray(quaternions), -1, 0)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -95,12 +95,12 @@ def rotations(quaternions):
 
 @lru_cache(maxsize=1)
 def shaft_and_head():
-    """A rod of unit size along z and a cone of unit size above the origin."""
+    """Surfaces of a unit rod along z and a unit cone above the origin."""
     return rod(1.0, 0.0, 1.0, 12), cone(1.0, 0.0, 1.0, 16)
 
 
 def arrow_poses(arrows, k, size) -> np.ndarray:
-    """Poses of shafts and heads at state ``k``, (2 K, 3, 4), which stretch them; NaN if too short.
+    """Poses (2 K, 3, 4) that stretch shafts and heads to arrows; NaN if too short.
 
     Args:
         arrows: of one kind.
@@ -146,7 +146,7 @@ class PointOfView:
     is seen under a larger angle."""
 
     def axes(self):
-        """Rows: to the right, upwards, towards the eye."""
+        """Camera axes as rows: right, up, towards the eye."""
         back = self.position - self.target
         back = back / np.linalg.norm(back)
         right = np.cross(self.up, back)
@@ -154,16 +154,16 @@ class PointOfView:
         return np.array([right, np.cross(back, right), back])
 
     def shift(self, shift) -> "PointOfView":
-        """Camera that is carried along."""
+        """Copy of the camera moved by a vector."""
         return replace(self, position=self.position + shift, target=self.target + shift)
 
     def half_height(self, aspect) -> float:
-        """Half the height of a picture of this width over height, at unit distance."""
+        """Half the picture's height at unit distance, for an aspect ratio."""
         return np.tan(self.angle / 2) * max(1.0, self.aspect / aspect)
 
 
 def framing(scene, direction=None, zoom=1.0) -> PointOfView:
-    """A camera that has the whole mechanism in view, at the beginning of the scene.
+    """``PointOfView`` that has the whole mechanism in view at the scene's start.
 
     Args:
         scene: what to look at.
@@ -174,7 +174,7 @@ def framing(scene, direction=None, zoom=1.0) -> PointOfView:
     low, high = scene.box
     up = np.asarray(scene.up, dtype=float)
     if direction is None:
-        direction = _from(up, high - low)
+        direction = _view_direction(up, high - low)
     direction = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
     if abs(direction @ up) > 0.999:
         up = np.array([0.0, 1.0, 0.0]) if abs(up[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
@@ -189,19 +189,19 @@ def framing(scene, direction=None, zoom=1.0) -> PointOfView:
 
 
 def _front(up):
-    """The level direction that mechanisms are looked at from."""
+    """Level direction from which mechanisms are viewed, a unit vector."""
     front = np.array([0.0, -1.0, 0.0]) if abs(up[1]) < 0.7 else np.array([0.0, 0.0, 1.0])
     front = front - (front @ up) * up
     return front / np.linalg.norm(front)
 
 
 def across(up) -> np.ndarray:
-    """The level direction to the right, seen from the front."""
+    """Level direction to the right as seen from the front."""
     return np.cross(up, _front(np.asarray(up, dtype=float)))
 
 
-def _from(up, extent):
-    """A direction in which the mechanism shows most of itself."""
+def _view_direction(up, extent):
+    """View direction in which a mechanism of this extent is seen best."""
     front, side = _front(up), across(up)
     deep, wide = abs(extent @ np.abs(front)), abs(extent @ np.abs(side))
     if deep < 0.4 * wide:

@@ -17,7 +17,7 @@ from kinetree.viewer.scenes.places import across, along, places, velocities
 
 
 def body_parts(model, shapes):
-    """Parts of the layer ``bodies``, and what could not be drawn.
+    """Parts of the layer ``bodies``, and notices of shapes that cannot be drawn.
 
     Where no body has a shape, sticks between the joints are drawn; where only some have none,
     their axes, at the centre of mass.
@@ -39,14 +39,14 @@ def body_parts(model, shapes):
 
 
 def scale_of(model) -> float:
-    """A length that suits a mechanism without shapes [m]: how far its joints are apart."""
+    """Length scale of a mechanism without shapes [m], from its joint distances."""
     lengths = [float(np.linalg.norm(_position(b.placement))) for b in model.bodies]
     lengths += [float(np.linalg.norm(center)) for center in map(_center, model.bodies)]
     return max([x for x in lengths if np.isfinite(x)], default=0.0) or 0.5
 
 
 def _sticks(model):
-    """Balls at joints and mass centres, rods between them."""
+    """Parts for a stick figure: balls at joints and mass centres, rods between."""
     thick = 0.03 * scale_of(model)
     for i, body in enumerate(model.bodies, start=1):
         color = COLORS[i % len(COLORS)]
@@ -66,7 +66,7 @@ _AXES = ((0.85, 0.3, 0.3), (0.3, 0.7, 0.3), (0.3, 0.45, 0.9))
 
 
 def _axes(model, i):
-    """A ball with three axes at the centre of mass of a body without shapes, if it has mass."""
+    """Parts for a ball with axes at the mass centre of a body without shapes."""
     body = model.bodies[i - 1]
     if not float(body.inertia.mass) > 0:
         return
@@ -79,12 +79,12 @@ def _axes(model, i):
 
 
 def _position(placement):
-    """Position of a placement."""
+    """Position of a placement as a float array, (3,)."""
     return np.asarray(placement.r, dtype=float)
 
 
 def _center(body):
-    """Centre of mass of a body."""
+    """Centre of mass of a body in its coordinates, (3,); zero if massless."""
     mass = float(body.inertia.mass)
     return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)
 
@@ -95,12 +95,12 @@ _SHEET, _LINES, _HILLS = (0.78, 0.81, 0.85), (0.52, 0.56, 0.62), (0.70, 0.69, 0.
 
 
 def is_terrain(g) -> bool:
-    """Whether a shape is something to stand on, rather than a part of the mechanism."""
+    """Whether a shape is ground to stand on rather than part of the mechanism."""
     return isinstance(g.shape, Plane) or (isinstance(g.shape, HeightField) and not g.body)
 
 
 def ground_height(terrain, up, size) -> float | None:
-    """Height of the ground along ``up`` [m]: of a level plane that is fixed to the base, if any.
+    """Height along ``up`` of a level base-fixed plane [m]; None if there is none.
 
     Args:
         terrain: shapes of the ground, as ``kinetree.geometry.Geometry``.
@@ -112,7 +112,7 @@ def ground_height(terrain, up, size) -> float | None:
 
 
 def terrain_parts(terrain, up, box, size):
-    """All but level ground: hills, and sheets that can be seen through, with lines on them.
+    """Parts for height fields and translucent planes, level ground excepted.
 
     Args:
         terrain: shapes of the ground.
@@ -135,7 +135,7 @@ def terrain_parts(terrain, up, box, size):
 
 
 def _extent(g, box, size):
-    """Least and largest coordinates of what is drawn of a plane, (2,) each."""
+    """Lower and upper plane coordinates, (2,) each, of the drawn part of a plane."""
     pose, half = _pose(g), _sides(g.shape) / 2
     middle, reach = np.zeros(2), np.full(2, size)
     if not g.body:
@@ -146,31 +146,31 @@ def _extent(g, box, size):
 
 
 def _is_ground(g, up, size):
-    """Whether a shape is a level plane that the model stands on."""
+    """Whether a shape is a level, large plane fixed to the base."""
     if not isinstance(g.shape, Plane) or g.body:
         return False
     return _pose(g)[:3, 2] @ up > 1 - 1e-6 and np.all(_sides(g.shape) > 2 * size)
 
 
 def _sides(plane):
-    """Sides of the part that is there [m], (2,); formats write 0 for a plane without end."""
+    """Side lengths of a plane [m], (2,), infinite where given as 0."""
     sides = np.array(plane.size, dtype=float)
     return np.where(sides > 0, sides, np.inf)
 
 
 def _pose(g):
-    """Pose of a shape on its body."""
+    """Pose (4, 4) of a shape on its body."""
     return g.placement.to_pose().astype(float)
 
 
 def _place(g, surface):
-    """Surface at the place of a shape."""
+    """Surface transformed by the placement of a shape."""
     pose = _pose(g)
     return surface.place(pose[:3, :3], pose[:3, 3])
 
 
 def _lines(low, high, size):
-    """Lines at round distances, just above the plane."""
+    """Surface of lines at round distances just above a plane."""
     step, thick = round_number(size / 6), 0.002 * size
     bars = []
     for axis in (0, 1):
@@ -182,7 +182,7 @@ def _lines(low, high, size):
 
 
 def _rectangles(bars, z):
-    """Rectangles from (x, y) to (x, y) each, at a height."""
+    """Surface of axis-aligned rectangles at a height."""
     corners = [[(a, b, z), (c, b, z), (c, d, z), (a, d, z)] for a, b, c, d in bars]
     faces = [np.array([[0, 1, 2], [0, 2, 3]]) + 4 * k for k in range(len(bars))]
     return Surface(
@@ -227,7 +227,7 @@ class _Cast:
         self.positions, self.rotations = [], []
 
     def add(self, names, positions, rotations):
-        """Add nodes by name, with positions (T, n, 3) and rotations (T, n, 3, 3)."""
+        """Add named nodes with positions (T, n, 3) and rotations (T, n, 3, 3)."""
         self.nodes += names
         self.positions.append(positions)
         self.rotations.append(rotations)
@@ -254,17 +254,17 @@ class Stage:
 
     @cached_property
     def box(self):
-        """Least and largest coordinates of the bodies in their neutral position, (2, 3)."""
+        """Bounding box of the bodies in neutral position, (2, 3)."""
         return self.box_at(places(self.model, self.model.neutral()[None]))
 
     def box_over(self, placed):
-        """Least and largest coordinates of the bodies during a motion, (2, 3)."""
+        """Bounding box of the bodies during a motion, (2, 3)."""
         moments = np.unique(np.linspace(0, len(placed.positions) - 1, 24).astype(int))
         boxes = np.array([self.box_at(placed, k) for k in moments])
         return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
 
     def box_at(self, placed, k=0):
-        """Least and largest coordinates of the bodies at one of these times, (2, 3)."""
+        """Bounding box of the bodies at time index ``k``, (2, 3)."""
         nodes, points = self._outermost
         if not len(nodes):
             return np.array([-np.full(3, 0.5), np.full(3, 0.5)])
@@ -274,7 +274,7 @@ class Stage:
 
     @cached_property
     def _outermost(self):
-        """Points of the bodies that are outermost in some direction, and their nodes.
+        """Extreme points of the bodies in many directions, with their nodes.
 
         What is much larger than the mechanism is its surroundings.
         """
@@ -288,18 +288,18 @@ class Stage:
 
     @cached_property
     def size(self) -> float:
-        """Largest extent of the bodies [m]."""
+        """Largest side of the bodies' bounding box [m]."""
         return max(float(np.max(self.box[1] - self.box[0])), 1e-3)
 
     @cached_property
     def largest(self) -> float:
-        """Extent of the largest body that moves [m]; of the mechanism where that has no shapes."""
+        """Size of the largest moving body [m]; of the mechanism if it has no shapes."""
         sizes = [np.ptp(p.surface.vertices, axis=0).max() for p in self.bodies if p.node]
         return float(max(sizes, default=self.size))
 
     @cached_property
     def parts(self):
-        """All parts of the mechanism itself."""
+        """All parts of the mechanism itself, marks included."""
         return (
             *self.bodies,
             *marks.loop_parts(self.model, self.size),
@@ -312,13 +312,13 @@ class Stage:
 
     @property
     def up(self):
-        """Against gravity, where there is any; else z."""
+        """Unit vector against gravity; z without gravity."""
         gravity = np.asarray(self.model.gravity, dtype=float)
         length = np.linalg.norm(gravity)
         return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
     def scene(self, t, q, qd=None, tau=None, overlays=NOTHING) -> Scene:
-        """The scene of a motion.
+        """``Scene`` of a motion of the mechanism with overlays.
 
         Args:
             t: times [s], (T,).
@@ -357,7 +357,7 @@ class Stage:
         )
 
     def _add_overlays(self, cast, q, overlays):
-        """Add nodes and parts of the ghost, the contacts and the path."""
+        """Add nodes and parts of ghost, contacts and path to the cast."""
         model, size, trace = self.model, self.size, overlays.trace
         if (ghost := overlays.ghost) is not None:
             if np.shape(ghost) != np.shape(q):
@@ -391,7 +391,7 @@ class Stage:
             cast.add(names, at, np.broadcast_to(np.eye(3), (*at.shape[:2], 3, 3)))
 
     def _neighbour(self, q, beside):
-        """Places of a second motion, to the right of the first."""
+        """Body poses of a second motion, shifted to the right of the first."""
         if np.shape(beside) != np.shape(q):
             raise ShapeError(f"beside needs q of shape {np.shape(q)}, got {np.shape(beside)}")
         first, second = places(self.model, q), places(self.model, beside)
@@ -403,7 +403,7 @@ class Stage:
         return second._replace(positions=second.positions + (start - end + gap) * right)
 
     def _with_neighbour(self, first, whole, q, beside):
-        """Boxes of the mechanism with those of a second one beside it."""
+        """Bounding boxes enlarged by those of a second mechanism beside the first."""
         second = self._neighbour(q, beside)
         boxes = self.box_at(second), self.box_over(second)
         return tuple(
@@ -412,7 +412,7 @@ class Stage:
         )
 
     def _arrows(self, placed, q, qd, tau, overlays):
-        """Arrows of joint forces, forces on bodies, reactions and velocities."""
+        """Arrows of joint forces, applied forces, reactions and velocities."""
         model, size = self.model, self.size
         if tau is not None and np.any(tau):
             yield from marks.joint_arrows(model, placed, q, tau, size)
@@ -425,7 +425,7 @@ class Stage:
             yield from marks.velocity_arrows(model, placed, speed, size)
 
     def _center(self, placed):
-        """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, between its bodies."""
+        """Centre of mass of the mechanism, (T, 1, 3); mean of the bodies if massless."""
         weights = self.masses if np.any(self.masses) else np.ones_like(self.masses)
         weights = weights / weights.sum()
         return np.einsum("b,tbi->ti", weights, placed.points(self.centers))[:, None]
