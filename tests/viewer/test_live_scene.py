@@ -69,7 +69,7 @@ def test_bodies_can_be_seen_through():
     with shown(DOUBLE) as viewer:
         handles = [h for part, h in viewer.drawing.parts if part.layer == "bodies"]
         assert {h.opacity for h in handles} == {None}
-        viewer.layers._clear(True)
+        viewer.layers._set_transparency(True)
         assert {h.opacity for h in handles} == {0.3}
 
 

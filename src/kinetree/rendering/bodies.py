@@ -67,7 +67,7 @@ def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
         try:
             pieces = _surfaces_of(g.shape)
         except LoadError as error:
-            notices.append(printable(f"{_name(model, g)} is not drawn: {error}"))
+            notices.append(printable(f"{_shape_name(model, g)} is not drawn: {error}"))
             continue
         for surface, color in pieces:
             opacity = 1.0
