@@ -72,7 +72,7 @@ class LayerPanel:
         """Show a legend of the visible kinds of arrows."""
         shown = [a for a in self.drawing.scene.arrows if a.layer in self.drawing.shown and a.legend]
         lines = [
-            f'<span style="color:{_html_color(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
+            f'<span style="color:{_hex(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
             for a in shown
         ]
         self.legend.content = _html_paragraph("<br>".join(lines))
@@ -84,7 +84,7 @@ def _html_paragraph(inner):
     return f'<div style="font-size:0.85em;padding:0.25em 0.75em">{inner}</div>'
 
 
-def _html_color(color):
+def _hex(color):
     """Colour as an HTML hex code."""
     return "#" + "".join(f"{round(255 * c):02x}" for c in color)
 
