@@ -66,6 +66,31 @@ def expected(robot, q):
     return tau, H
 
 
+class Only:
+    """The source of one program."""
+
+    def __init__(self, program):
+        self.program = lambda kinds, pairs=None: program
+
+
+def as_machine_code(folder, program, data):
+    inputs, outputs = c_loops.arguments(program, data)
+    return LoopKernel(
+        program.name, inputs, outputs, Only(program), data, validate=lambda arrays: None,
+        reference=lambda arrays: interpret(program, data, *arrays),
+    ).call  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_machine_code_walks_as_the_regions_say(robot, dtype, rng, tmp_path):
+    q = rng.normal(size=(5, N)).astype(dtype)
+    run = as_machine_code(tmp_path, PROGRAM, robot)
+    want = [np.array(r) for r in zip(*(expected(robot, x.astype(float)) for x in q), strict=True)]
+    for found in (run(q), [np.array(r) for r in zip(*map(run, q), strict=True)]):
+        for a, b in zip(want, found, strict=True):
+            np.testing.assert_allclose(b, a, rtol=0, atol=ROUNDING[dtype] * np.abs(a).max())
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_c_walks_as_the_regions_say(robot, dtype, rng, tmp_path):
     q = rng.normal(size=(5, N)).astype(dtype)
@@ -132,21 +157,6 @@ ROOT = LoopProgram(  # y = cube root of x by Newton's method, and twice that n t
     {}, {("", ""): (("z", 0), ("old", 0))},
 )  # fmt: skip
 NOBODY = Data({SINGLE: RowRange(1)}, {}, {SINGLE: {}})
-
-
-class Only:
-    """The source of one program."""
-
-    def __init__(self, program):
-        self.program = lambda kinds, pairs=None: program
-
-
-def as_machine_code(folder, program, data):
-    inputs, outputs = c_loops.arguments(program, data)
-    return LoopKernel(
-        program.name, inputs, outputs, Only(program), data, validate=lambda arrays: None,
-        reference=lambda arrays: interpret(program, data, *arrays),
-    ).call  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda, as_machine_code])

@@ -34,9 +34,9 @@ def product_of(a: Value, b: "Value | int") -> Value:
 def sum_of(a: "Value | None", b: "Value | int") -> Value:
     """A sum of integers; ``b`` itself where ``a`` is None."""
     if a is None:
-        return b if isinstance(b, Value) else Value(f"plus{b}", INTEGER, "sum", (0, b))
+        return b if isinstance(b, Value) else Value(f"p{b}", INTEGER, "sum", (0, b))
     known = b if isinstance(b, int) else f".{b.name}"
-    return Value(f"{a.name}.plus{known}", INTEGER, "sum", (a, b))
+    return Value(f"{a.name}.p{known}", INTEGER, "sum", (a, b))
 
 
 class Addresses:
@@ -50,7 +50,7 @@ class Addresses:
 
     def __init__(self, program, layout, variables):
         self.program, self.layout, self.variables = program, layout, variables
-        self.axes = dict(layout.arguments)
+        self.axes, self.rows = dict(layout.arguments), {}
         self.argument = {name: k for k, (name, _) in enumerate(layout.arguments)}
 
     # --- rows -------------------------------------------------------------------------------------
@@ -88,6 +88,12 @@ class Addresses:
 
     def row(self, path) -> tuple[Value, dict]:
         """Where the numbers of a row begin, and the place of each among them."""
+        if path not in self.rows:
+            self.rows[path] = self._row(path)
+        return self.rows[path]
+
+    def _row(self, path):
+        """Find a row, as ``row`` returns it."""
         head, _, column = path.rpartition(".")
         if not head:
             numbers = self.program.rows.get(self.variables.get(path, (SINGLE, "")), ())

@@ -119,7 +119,7 @@ class _CaseWriter(Registers, BlockWriter):
         if place.offset is None:
             return base
         offset = self.value(place.offset)
-        name = f"{offset}.of{place.argument}.lane{lane}"
+        name = f"{offset}.{place.argument}.{lane}"
         if name not in self.named:
             self.emit(f"{name} = getelementptr {self.v.scalar}, ptr {base}, i64 {offset}")
             self.named.add(name)
