@@ -11,17 +11,26 @@ systems in tiles, for a core and for robots with more columns.
 
 import math
 
-from kinetree.codegen.procedures import lanes, local, procedure, unroll, view
+from kinetree.codegen.procedures import cross, dot, lanes, local, procedure, unroll, view
 from kinetree.control.lane_columns import (
     eliminate,
     has_right_signs,
     solve_backward,
     solve_forward,
 )
-from kinetree.control.newton.contact_slopes import cone_rows
+from kinetree.control.newton.contact_slopes import cone_rows, contact_rows, turning
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
-from kinetree.control.newton.stance import SOFT, count_landings, move_knots
+from kinetree.control.newton.stance import (
+    SOFT,
+    begin_rows,
+    count_landings,
+    count_rows,
+    find_arm,
+    find_motions,
+    find_row_column,
+    move_knots,
+)
 
 MOST = 31
 """Columns that registers and lanes have room for, but for one."""
@@ -207,3 +216,68 @@ def slopes_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
             for r in unroll(c.rows):
                 s.df[r * size + j] = -x[nv + r]
         cone_rows(b, w, k, s.df, size, view(s.df, c.rows * size))
+
+
+@procedure
+def find_contacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``find_contacts``, by columns of Jacobians."""
+    c, s, nv = b.contacts, w.stance, b.nv
+    for e, j in lanes(end - first, nv):
+        w.tried.qdd[(first + e) * nv + j] = 0.0
+    for i in lanes((end - first) * c.rows * nv):
+        s.J[first * c.rows * nv + i] = 0.0
+    for e, i in lanes(end - first, c.count):
+        k = first + e
+        if c.active[k * c.count + i] == 1:
+            find_motions(b, c, s, k, i, view(w.tried.qdd, k * nv))
+        begin_rows(c, s, k, i)
+    for i in range(c.count):
+        for e, p in lanes(end - first, c.path_first[i + 1] - c.path_first[i]):
+            k = first + e
+            if c.active[k * c.count + i] == 1:
+                J = view(s.J, (k * c.rows + count_rows(c, k, i)) * nv)
+                find_arm(c, s, k, i, view(s.R, 6, 3))
+                find_row_column(c, s, k, i, c.path[c.path_first[i] + p], nv, J)
+
+
+@procedure
+def find_contact_rows_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``find_contact_rows``, by columns of what forces do."""
+    c, s = b.contacts, w.stance
+    for e, i in lanes(end - first, c.count):
+        k = first + e
+        if c.active[k * c.count + i] == 1:
+            find_motions(b, c, s, k, i, view(w.now.qdd, k * b.nv))
+            contact_rows(b, c, s, k, i)
+    for e, t in lanes(end - first, c.turns):
+        k = first + e
+        motion = view(w.now.v_after, k * b.nv + c.turn[t])
+        at = (k * c.turns + t) * 36
+        turning(s, motion, b.h, c.width[t], view(s.turned, at), view(s.spun, at))
+    for i in lanes((end - first) * b.nv * b.nv):
+        s.D[first * b.nv * b.nv + i] = 0.0
+    for i in range(c.count):
+        for e, p in lanes(end - first, c.path_first[i + 1] - c.path_first[i]):
+            if c.active[(first + e) * c.count + i] == 1:
+                add_force_column(b, c, s, first + e, i, c.path_first[i] + p)
+
+
+@procedure
+def add_force_column(b: Batch, c: ContactTables, s: Stance, k: int, i: int, y: int):
+    """A column of ``force_rows`` from one contact: by variable ``path[y]``."""
+    nv, f = b.nv, view(s.f, k * c.rows + c.first[i])
+    D = view(s.D, k * nv * nv + c.path[y])
+    arm = view(s.R, 6, 3)
+    find_arm(c, s, k, i, arm)
+    S = view(s.S, (k * nv + c.path[y]) * 6)
+    way = view(S, 3, 3) + cross(view(S, 0, 3), arm)
+    push = cross(view(f, 0, 3), view(S, 0, 3))
+    for x in range(c.path_first[i], c.path_first[i + 1]):
+        T = view(s.S, (k * nv + c.path[x]) * 6)
+        if c.owner[y] <= c.owner[x]:
+            total = dot(push, view(T, 3, 3) + cross(view(T, 0, 3), arm))
+            if c.size[i] == 6:
+                total += dot(cross(view(f, 3, 3), view(S, 0, 3)), view(T, 0, 3))
+        else:
+            total = dot(cross(view(f, 0, 3), view(T, 0, 3)), way)
+        D[c.path[x] * nv] += total

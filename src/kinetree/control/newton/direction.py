@@ -2,11 +2,28 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
+from kinetree.codegen.procedures import (
+    isfinite,
+    lane_max,
+    lane_sum,
+    lanes,
+    local,
+    procedure,
+    unroll,
+    view,
+)
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy
 from kinetree.control.riccati import Horizon, along, solve_horizon
-from kinetree.control.riccati_team import solve_horizon_in_team
+from kinetree.control.riccati_team import (
+    across,
+    add_products,
+    all_tiles,
+    column_of_tile,
+    row_of_tile,
+    rows_end,
+    solve_horizon_in_team,
+)
 from kinetree.control.tiles import add_transposed, product, square_form, subtract_square_tiles
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
@@ -147,38 +164,76 @@ def fill_squares(b: Batch, w: WorkerArrays, first: int, end: int):
         H = view(all_of_them, k * size * size)
         for i, c in lanes(size, size):
             own[i * wide + c] = H[i * size + c]
-        for i in lanes(size):
-            own[i * wide + size] = w.gradient[k * size + i]
-            own[i * wide + i] += w.search.damping
-        for _ in lanes(1):
-            for j in range(b.nb):
-                r = b.index[j]
-                own[r * wide + r] += w.ratio[k * b.ni + j]
+        fill_diagonal(b, w, k, own)
         if k < b.steps:
             add_path(b, w, k, own)
-        else:
-            for j in range(b.ne):
-                add_square(own, view(w.final, j * size), size, wide, 1.0 / PROXIMAL)
+
+
+@procedure
+def prepare_knots_in_team(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``prepare_knots`` without second derivatives, each tile of a matrix by a lane."""
+    x, size, wide = w.horizon, b.size, w.horizon.wide
+    y = local("float", 6, 4)
+    scaled, rows = view(w.acting, 0), view(w.acting, b.nc * wide)
+    eliminate_slacks(b, w, first, end)
+    for k in range(first, end):
+        own, H = view(w.square, k * size * wide), view(w.H, k * size * size)
+        count = gather_path(b, w, k, 1.0) if k < b.steps else 0
+        for tile in lanes(all_tiles(x)):
+            r, c = row_of_tile(x, tile), column_of_tile(x, tile)
+            apart, stop = across(x, r), rows_end(x, r)
+            for i in unroll(6):
+                for j in unroll(4):
+                    y[i, j] = H[min((r + i) * size + c + j * apart, size * size - 1)]
+            add_products(y, view(scaled, r), wide, view(rows, c), wide, apart, count, 1.0)
+            for i in unroll(6):
+                for j in unroll(4):
+                    row, column = r + i, c + j * apart
+                    if row < stop and row <= column < size:
+                        own[row * wide + column] = y[i, j]
+        fill_diagonal(b, w, k, own)
+
+
+@procedure
+def fill_diagonal(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
+    """Gradient, damping, and weights of bounds and final constraints of a knot's matrix."""
+    size, wide = b.size, w.horizon.wide
+    for i in lanes(size):
+        own[i * wide + size] = w.gradient[k * size + i]
+        own[i * wide + i] += w.search.damping
+    for _ in lanes(1):
+        for j in range(b.nb):
+            r = b.index[j]
+            own[r * wide + r] += w.ratio[k * b.ni + j]
+    if k == b.steps:
+        for j in range(b.ne):
+            add_square(own, view(w.final, j * size), size, wide, 1.0 / PROXIMAL)
+
+
+@procedure
+def gather_path(b: Batch, w: WorkerArrays, k: int, sign: float) -> int:
+    """Rows of path constraints that count, scaled by their weights and a sign, and as they are."""
+    size, wide, count = b.size, w.horizon.wide, 0
+    scaled, rows = view(w.acting, 0), view(w.acting, b.nc * wide)
+    for j in range(b.nc):
+        x = sign * w.ratio[k * b.ni + b.nb + j]
+        if x != 0.0:
+            row, to = view(w.path, (k * b.nc + j) * size), count * wide
+            for c in lanes(size):
+                rows[to + c] = row[c]
+                scaled[to + c] = x * row[c]
+            for c in lanes(wide - size):
+                rows[to + size + c] = 0.0
+            count += 1
+    return count
 
 
 @procedure
 def add_path(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
     """Add squares of a knot's path-constraint gradients with their weights."""
-    size, wide, count = b.size, w.horizon.wide, 0
-    rows = view(w.acting, 0)
-    scaled = view(w.acting, b.nc * wide)
-    for j in range(b.nc):
-        x = w.ratio[k * b.ni + b.nb + j]
-        if x != 0.0:
-            row = view(w.path, (k * b.nc + j) * size)
-            to = count * wide
-            for c in lanes(size):
-                rows[to + c] = row[c]
-                scaled[to + c] = -x * row[c]
-            for c in lanes(wide - size):
-                rows[to + size + c] = 0.0
-            count += 1
+    size, wide, count = b.size, w.horizon.wide, gather_path(b, w, k, -1.0)
     if count > 0:
+        scaled, rows = view(w.acting, 0), view(w.acting, b.nc * wide)
         subtract_square_tiles(own, wide, scaled, rows, count, 0, size)
 
 

@@ -232,7 +232,7 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     )
     now, tried = knots_of(b), knots_of(b)
     factors = sizes_of_factors(b)  # in the same memory as rows, which are needed at other times
-    rows = 2 * b.nc * pad_to_eight(size + 1)
+    rows = 2 * b.nc * pad_to_eight(size + 1) + 8 * (b.nc > 0)
     columns, panel = sizes_of_columns(b), panel_of_worker(b, slope)
     together = panel if 8 * panel <= PANEL else 0
     bench = np.zeros(max(rows, together, sum(factors.values()), sum(columns.values())))

@@ -26,6 +26,8 @@ from kinetree.control.newton.advance import (
 )
 from kinetree.control.newton.columns import (
     MOST,
+    find_contact_rows_by_columns,
+    find_contacts_by_columns,
     impacts_by_columns,
     slopes_by_columns,
     stop_by_columns,
@@ -44,6 +46,7 @@ from kinetree.control.newton.direction import (
     find_knot_steps_in_team,
     follow_knots,
     prepare_knots,
+    prepare_knots_in_team,
 )
 from kinetree.control.newton.making import has_teams
 from kinetree.control.newton.records import Batch, WorkerArrays
@@ -173,7 +176,7 @@ def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
             yield Launch(x.bias, 1, *own)
         if x.forced:
             yield Launch(x.force, 1, *own)
-        yield Launch(find_contacts, MANY, *own)
+        yield Launch(find_contacts_by_columns if has_columns(b) else find_contacts, SOME, *own)
         take = take_steps_by_columns if has_columns(b) else take_steps_of_contacts
         yield Launch(take, FEW, *own)
         if not b.flat:
@@ -278,7 +281,8 @@ def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(x.impact, 1, 0, 2 * hits)
         yield Launch(find_impact_rows, MANY, 0, T)
         yield Launch(impacts_by_columns if has_columns(b) else slopes_of_impacts, SOME, 0, T)
-    yield Launch(find_contact_rows, MANY, 0, T)
+    rows = find_contact_rows_by_columns if has_columns(b) else find_contact_rows
+    yield Launch(rows, SOME, 0, T)
     yield Launch(slopes_by_columns if has_columns(b) else slopes_of_steps, FEW, 0, T)
 
 
@@ -295,8 +299,9 @@ def direction(b: Batch, w: WorkerArrays) -> Launches:
             yield Launch(bend, MANY, 0, T)
         if s.ending:
             yield Launch(s.end_curve, 1, 0, 1)
-    yield Launch(prepare_knots, FEW, 0, T + 1)
-    yield Launch(find_knot_steps_in_team if has_teams(b, w.horizon.h) else find_knot_steps)
+    teams = has_teams(b, w.horizon.h)
+    yield Launch(prepare_knots_in_team if teams else prepare_knots, FEW, 0, T + 1)
+    yield Launch(find_knot_steps_in_team if teams else find_knot_steps)
     yield Launch(follow_knots, FEW, 0, T + 1)
     yield Launch(choose_way)
 

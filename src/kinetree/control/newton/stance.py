@@ -8,7 +8,7 @@
 
 import math
 
-from kinetree.codegen.procedures import cross, lane_sum, lanes, procedure, view
+from kinetree.codegen.procedures import cross, lane_sum, lanes, local, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
@@ -30,29 +30,26 @@ def find_motions(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "fl
 def find_motion(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "float[:]"):
     """Velocity and acceleration of body ``i``, from those of its parent."""
     up = 6 * c.parent[i]
-    v = view(s.vel, 6 * i)
-    a = view(s.acc, 6 * i)
-    w = view(s.R, 0)
-    for j in range(6):
-        v[j] = s.vel[up + j]
-        a[j] = s.acc[up + j]
-        w[j] = 0.0
+    turn, slide, push, pull = local("float", 4, 3)
+    turn[0:3] = slide[0:3] = 0.0
+    push[0:3] = view(s.acc, up, 3)
+    pull[0:3] = view(s.acc, up + 3, 3)
     for d in range(c.variable[i], c.variable[i + 1]):
         S = view(s.S, (k * b.nv + d) * 6)
         x = s.v[k * b.nv + d]
         y = qdd[d]
-        for j in range(6):
-            w[j] += x * S[j]
-            a[j] += y * S[j]
-    for j in range(6):
-        v[j] += w[j]
+        turn += x * view(S, 0, 3)
+        slide += x * view(S, 3, 3)
+        push += y * view(S, 0, 3)
+        pull += y * view(S, 3, 3)
+    v, a = view(s.vel, 6 * i), view(s.acc, 6 * i)
     turning = view(v, 0, 3)
-    joint = view(w, 0, 3)
-    more = cross(turning, joint)
-    straight = cross(turning, view(w, 3, 3)) + cross(view(v, 3, 3), joint)
-    for j in range(3):
-        a[j] += more[j]
-        a[3 + j] += straight[j]
+    moving = view(v, 3, 3)
+    turning[0:3] = view(s.vel, up, 3) + turn
+    moving[0:3] = view(s.vel, up + 3, 3) + slide
+    first, last = view(a, 0, 3), view(a, 3, 3)
+    first[0:3] = push + cross(turning, turn)
+    last[0:3] = pull + (cross(turning, slide) + cross(moving, turn))
 
 
 @procedure
@@ -79,28 +76,41 @@ def count_rows(c: ContactTables, k: int, end: int) -> int:
 def find_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
     """Jacobian rows and drift of contact ``i`` at a knot if it is closed; number of rows."""
     nv = b.nv
+    if begin_rows(c, s, k, i) == 0:
+        return
+    J = view(s.J, (k * c.rows + count_rows(c, k, i)) * nv)
+    for j in range(c.size[i] * nv):
+        J[j] = 0.0
+    for e in range(c.path_first[i], c.path_first[i + 1]):
+        find_row_column(c, s, k, i, c.path[e], nv, J)
+
+
+@procedure
+def begin_rows(c: ContactTables, s: Stance, k: int, i: int) -> int:
+    """Numbers and drift of the rows of contact ``i`` at a knot: 1, or 0 if it is open."""
     if i == 0:
         s.live[k] = count_rows(c, k, c.count)
     if c.active[k * c.count + i] == 0:
-        return
+        return 0
     arm = view(s.R, 6, 3)
     at = k * c.rows + count_rows(c, k, i)
     for j in range(c.size[i]):
         s.row[at + j] = c.first[i] + j
     find_arm(c, s, k, i, arm)
-    J = view(s.J, at * nv)
-    for j in range(c.size[i] * nv):
-        J[j] = 0.0
-    for e in range(c.path_first[i], c.path_first[i + 1]):
-        d = c.path[e]
-        S = view(s.S, (k * nv + d) * 6)
-        axis = view(S, 0, 3)
-        way = view(S, 3, 3) + cross(axis, arm)
-        for j in range(3):
-            J[j * nv + d] = way[j]
-            if c.size[i] == 6:
-                J[(3 + j) * nv + d] = axis[j]
     find_drift(c, s, i, arm, view(s.drift, at))
+    return 1
+
+
+@procedure(inline=True)
+def find_row_column(c: ContactTables, s: Stance, k: int, i: int, d: int, nv: int, J: "float[:]"):
+    """A column of the Jacobian of contact ``i``, whose arm is there: by variable ``d``."""
+    S = view(s.S, (k * nv + d) * 6)
+    axis = view(S, 0, 3)
+    way = view(S, 3, 3) + cross(axis, view(s.R, 6, 3))
+    for j in range(3):
+        J[j * nv + d] = way[j]
+        if c.size[i] == 6:
+            J[(3 + j) * nv + d] = axis[j]
 
 
 @procedure
