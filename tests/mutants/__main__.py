@@ -92,7 +92,7 @@ class Covering:
         latest = {entry["test"]: entry for entry in _read(path) if "test" in entry}
         self.failing = {test.split("[")[0] for test, e in latest.items() if not e["passed"]}
         for entry in latest.values():
-            if entry["passed"]:
+            if entry["passed"] and entry["test"].split("::")[0] not in self.failing:
                 self.seconds[entry["test"]] = entry["seconds"]
                 function = entry["test"].split("[")[0]
                 if function != entry["test"]:
@@ -142,7 +142,7 @@ class Covering:
         times = {f: self.seconds[test] for f, test in first.items() if "[" in test}
         own = sorted((s, f) for f, s in self.cases.items() if _distance(path, f) == 0)
         times |= {f: s for s, f in own if covered and f not in times}
-        times = {f: s for f, s in times.items() if f not in self.failing}
+        times = {f: s for f, s in times.items() if not {f, f.split("::")[0]} & self.failing}
         return chosen, times, covered, len(functions) - len(tried)
 
 
