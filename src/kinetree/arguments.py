@@ -40,7 +40,7 @@ _SPECIAL = ("__init__", "__call__", "__getitem__")
 
 
 def with_guard(function: F) -> F:
-    """Let wrong arguments of a public function end in errors of kinetree.
+    """Decorator: errors from wrong arguments of a public function become kinetree's.
 
     One that explains wrong arguments still does, without another call in between: a world takes a
     step in microseconds.
@@ -69,7 +69,7 @@ def with_guard(function: F) -> F:
 
 
 def _explain(function, error):
-    """The error, with what may have been meant by a wrong argument."""
+    """Error with suggestions for a wrong argument name."""
     try:
         if isinstance(error, TypeError):
             explain_call(function, error)
@@ -79,7 +79,7 @@ def _explain(function, error):
 
 
 def guard(found: Any) -> Any:
-    """Guard a public thing: a function, or the constructor and the public methods of a class."""
+    """Guard the arguments of a function, or of a class's constructor and public methods."""
     if inspect.isfunction(found):
         return _replace_by_guarded(found)
     if inspect.isclass(found) and not issubclass(found, BaseException):
@@ -90,7 +90,7 @@ def guard(found: Any) -> Any:
 
 
 def text_getter(package: str, texts: Mapping[str, str | tuple[str, ...]]) -> Callable[[str], Any]:
-    """``__getattr__`` of a package for public names that are texts of ``kinetree.textbook``.
+    """Function ``__getattr__`` of a package for public names of ``kinetree.textbook``.
 
     Args:
         package: its name.
@@ -110,12 +110,12 @@ def text_getter(package: str, texts: Mapping[str, str | tuple[str, ...]]) -> Cal
 
 
 def _names_of(names):
-    """Several names, or one."""
+    """Tuple of one or several names."""
     return (names,) if isinstance(names, str) else names
 
 
 def missing_guards(found: Any) -> list[str]:
-    """Names of a public function, or of a class's constructor and methods, that have no guard."""
+    """Names of a public function, or of a class's methods, that lack a guard."""
     if inspect.isfunction(found):
         return [] if _has_guard(found) else [found.__qualname__]
     if not inspect.isclass(found) or issubclass(found, BaseException):
@@ -130,13 +130,13 @@ def missing_guards(found: Any) -> list[str]:
 
 
 def public_methods(kind: type) -> list[str]:
-    """Names of the constructor and the public methods of a class, with those of its bases."""
+    """Names of a class's constructor and public methods, inherited ones included."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith("kinetree.")]
     return sorted({name for base in bases for name, _ in _methods(base)})
 
 
 def guard_module(name: str) -> None:
-    """Guard what a public module lists in its ``__all__``; its last line calls this."""
+    """Guard everything in a public module's ``__all__``; called at the module's end."""
     module = sys.modules[name]
     for name in vars(module).get("__all__", ()):
         found = vars(module).get(name)
@@ -145,12 +145,12 @@ def guard_module(name: str) -> None:
 
 
 def _has_guard(function):
-    """Whether a function is guarded, quantities by the calls that their kernels leave to Python."""
+    """Whether a function's arguments are guarded."""
     return hasattr(function, _MARK) or hasattr(function, "definition")
 
 
 def _replace_by_guarded(function):
-    """A guarded function, which takes the place of the other one, also for pickle."""
+    """Guarded function that replaces the original, also for pickle."""
     if _has_guard(function):
         return function
     door, home = with_guard(function), sys.modules.get(function.__module__)
@@ -160,7 +160,7 @@ def _replace_by_guarded(function):
 
 
 def _guard_class(kind):
-    """Guard a class's methods and those of its bases, once."""
+    """Guard the methods of a class and its bases, once."""
     if _MARK in vars(kind):
         return
     setattr(kind, _MARK, True)
@@ -174,7 +174,7 @@ def _guard_class(kind):
 
 
 def _methods(kind):
-    """Names and functions of a class's own constructor and public methods."""
+    """Names and functions of a class's constructor and public methods."""
     for name, member in list(vars(kind).items()):
         if name.startswith("_") and name not in _SPECIAL:
             continue
@@ -189,7 +189,7 @@ def _methods(kind):
 
 
 def _ours(function, args, named, error):
-    """The error in place of another."""
+    """Kinetree error that replaces an exception from wrong arguments."""
     theirs = next((kind for kind in _KINDS if isinstance(error, kind)), ValueError)
     name = _name(function)
     text = str(error) or type(error).__name__
@@ -206,7 +206,7 @@ def _name(function):
 
 
 def _is_of_libraries(error):
-    """Whether an exception comes from kinetree or what it uses, not from a user's function."""
+    """Whether an exception comes from kinetree or its libraries, not from user code."""
     trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
@@ -218,7 +218,7 @@ def _is_of_libraries(error):
 
 
 def _complaint(function, args, named):
-    """Arguments that do not fit the annotations; or all that were given."""
+    """Text about arguments that do not fit their annotations; or about all arguments."""
     try:
         given = inspect.signature(function).bind(*args, **named).arguments
     except TypeError:
@@ -234,14 +234,14 @@ def _complaint(function, args, named):
 
 
 def _signature_text(function):
-    """Signature as text, or ``(...)`` where it is long."""
+    """Signature of a function as text, ``(...)`` where it is long."""
     text = str(inspect.signature(function))
     return text if len(text) < 200 else "(...)"
 
 
 @cache
 def _hints(function):
-    """Annotations by parameter; those that name what only type checkers import are left out."""
+    """Annotations of a function's parameters that can be evaluated."""
     try:
         return typing.get_type_hints(function)
     except Exception:  # a name that is not there at run time
@@ -249,7 +249,7 @@ def _hints(function):
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value may be what an annotation says; true where that cannot be told."""
+    """Whether a value fits an annotation; True where that cannot be told."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in inside)
@@ -273,7 +273,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _spell(hint):
-    """An annotation as users write it."""
+    """Annotation as users write it."""
     if inspect.isclass(hint) and not get_args(hint):
         return "None" if hint is type(None) else hint.__name__
     if get_origin(hint) in (Union, types.UnionType):
@@ -286,7 +286,7 @@ _SHORT.maxother = _SHORT.maxstring = 40
 
 
 def _short(value):
-    """A value in few letters: arrays by their shapes."""
+    """Value as short text; arrays by their shapes."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"an array of shape {shape}"

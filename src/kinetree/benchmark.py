@@ -57,19 +57,19 @@ class TimedCase:
 
 
 def is_too_large(model, function, n):
-    """Whether the results would fill more than half a gigabyte."""
+    """Whether a function's results for ``n`` samples exceed half a gigabyte."""
     columns = {"RNEA": 1, "ABA": 1, "regressor": 10 * model.body_count}.get(function, model.nv)
     return 8 * n * model.nv * columns > 5e8
 
 
 def at_full_speed() -> None:
-    """Let all code be specialised and optimised from the first call on, as for long work."""
+    """Context in which all code is specialised and optimised from the first call on."""
     tiers.set_tier("specialised")
     os.environ["KINETREE_OPTIMIZATION"] = "1"
 
 
 def measure(function, n, case, repeats):
-    """The ``Result`` of one case: of specialised code, unless the tier is ``"general"``."""
+    """Measured times of one case as a ``Result``."""
     if tiers.setting() == "general":
         error = case.answers()
     else:
@@ -91,13 +91,13 @@ def measure(function, n, case, repeats):
 
 
 def _calls(function, least=0.02):
-    """Number of calls for a measurement of at least that many seconds."""
+    """Number of calls for a measurement of at least ``least`` seconds."""
     function()
     return max(1, int(least / max(_seconds(function, 1), 1e-9)))
 
 
 def _seconds(function, calls):
-    """Processor time of this thread, which alone computes: other work here is left out."""
+    """Processor time of one thread for some calls [s]."""
     start = time.thread_time()
     for _ in range(calls):
         function()
@@ -105,7 +105,7 @@ def _seconds(function, calls):
 
 
 def difference(ours, one, arguments, answer, samples=3):
-    """Largest difference relative to the largest number."""
+    """Largest difference of two libraries' results relative to the largest number."""
     ours = ours if isinstance(ours, tuple) else (ours,)
     worst, n = 0.0, len(arguments)
     for k in range(min(n, samples)):
@@ -126,14 +126,14 @@ _ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 
 def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=7, seed=0):
-    """Yield a ``Result`` for every function and batch size, against Pinocchio."""
+    """Measured times against Pinocchio, a ``Result`` per function and batch size."""
     model = kt.interop.pinocchio.from_model(pin_model)
     cases = partial(peer_cases, model, pin_model, seed=seed)
     yield from _compare(model, cases, batches, functions, repeats)
 
 
 def _compare(model, cases, batches, functions, repeats):
-    """Measured times of functions beside those of a peer, for batches of several sizes."""
+    """Measured times against a peer library, a ``Result`` per function and batch size."""
     for n in batches:
         for function, case in cases(n).items():
             if function in functions and not is_too_large(model, function, n):
@@ -141,7 +141,7 @@ def _compare(model, cases, batches, functions, repeats):
 
 
 def _states(model, library, theirs, n, seed):
-    """Random samples: ``q, qd, x`` for us, those of the peer, and the generator of numbers."""
+    """Random samples ``q, qd, x``, the peer's samples, and the random generator."""
     rng = np.random.default_rng(seed)
     q = np.array([model.random_configuration(rng) for _ in range(n)])
     qd, x = rng.standard_normal((2, n, model.nv))
@@ -155,7 +155,7 @@ def _states(model, library, theirs, n, seed):
 
 
 def _case(ours, one, arguments, answer, batch=None):
-    """``one`` is the peer's call, ``arguments`` of each sample, ``answer`` its result as ours."""
+    """Case to time: our call, the peer's call ``one``, its arguments, its result as ours."""
     n = len(arguments)
     samples = n if batch else min(n, PEER_SAMPLES)
     some = arguments[:samples]
@@ -170,17 +170,17 @@ def _case(ours, one, arguments, answer, batch=None):
 
 
 def _difference_of(ours, one, arguments, answer):
-    """Difference of two results for the same arguments."""
+    """Difference of both libraries' results for the same arguments."""
     return difference(ours(), one, arguments, answer)
 
 
 def _arguments_of_samples(*before, rows):
-    """Arguments of each sample: what all share, then a row of every array, each its own."""
+    """Arguments of each sample: shared ones, then a row of every array."""
     return [(*before, *(np.array(row) for row in sample)) for sample in zip(*rows, strict=True)]
 
 
 def peer_cases(model, pin_model, n, seed=0):
-    """Cases to time for ``n`` samples, by the name of the function."""
+    """Cases to time against Pinocchio for ``n`` samples, by function name."""
     both = _Both(model, pin_model, n, seed)
     return both.motions() | both.frames() | both.manifold() | both.matrices()
 
@@ -202,24 +202,24 @@ class _Both:
         self.at_tau = given(rows=(self.pq, self.pv, self.pt))
 
     def square(self, k, M):
-        """A matrix of Pinocchio's in our order."""
+        """Square matrix of Pinocchio in kinetree's variable order."""
         n = self.model.nv
         return np.reshape(M, (n, n))[np.ix_(self.order, self.order)]
 
     def symmetric(self, k, M):
-        """One of which Pinocchio fills the upper half alone."""
+        """Symmetric matrix of Pinocchio, given its upper half, in kinetree's order."""
         return self.square(k, np.triu(M) + np.triu(M, 1).T)
 
     def from_tau(self, k, tau):
-        """Joint forces of state ``k`` in the order of Pinocchio's."""
+        """Joint forces of state ``k`` in Pinocchio's order."""
         return self.P.from_tau(self.model, self.theirs, self.pq[k], tau)
 
     def from_a(self, k, a):
-        """Accelerations of state ``k`` in the order of Pinocchio's."""
+        """Accelerations of state ``k`` in Pinocchio's order."""
         return self.P.from_a(self.model, self.theirs, self.pq[k], self.pv[k], a)
 
     def motions(self):
-        """Inverse and forward dynamics, in batches by Pinocchio's own batch functions."""
+        """Cases of inverse and forward dynamics."""
         pin, m, state = self.pin, self.model, (self.q, self.qd, self.x)
         q, v, a, tau = (np.asfortranarray(x.T) for x in (self.pq, self.pv, self.pa, self.pt))
         out, pool = np.zeros((self.theirs.nv, self.n), order="F"), pin.ModelPool(self.theirs, 1)
@@ -249,7 +249,7 @@ class _Both:
         }
 
     def frames(self):
-        """Pose, velocity and Jacobian of the last body."""
+        """Cases of pose, velocity and Jacobian of the last body."""
         pin, m, q, last, joint = self.pin, self.model, self.q, self.last, self.joint
 
         def pose(pin_model, data, q):
@@ -279,7 +279,7 @@ class _Both:
         }
 
     def manifold(self):
-        """Steps on the configuration manifold, and differences."""
+        """Cases of integration and difference on the configuration manifold."""
         m, theirs, P, q = self.model, self.theirs, self.P, self.q
         ends = m.integrate(q, self.x)
         p_ends = np.atleast_2d(P.to_q(m, theirs, ends))
@@ -300,7 +300,7 @@ class _Both:
         }
 
     def matrices(self):
-        """Inertia and other matrices, derivatives, the regressor."""
+        """Cases of inertia and other matrices, derivatives and regressor."""
         pin, m, state = self.pin, self.model, (self.q, self.qd, self.x)
         d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
         d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
@@ -348,7 +348,7 @@ class _Both:
 
 
 def _joint_forces(pin_model, data, pq, joint, wrenches):
-    """Forces on one body in base coordinates as Pinocchio takes them: of the joint, for each."""
+    """External forces on one body as Pinocchio takes them: per joint, in its frame."""
     pin, found = pinocchio(), []
     for q, wrench in zip(pq, wrenches, strict=True):
         pin.forwardKinematics(pin_model, data, q)
@@ -358,7 +358,7 @@ def _joint_forces(pin_model, data, pq, joint, wrenches):
 
 
 def _velocity_order(P, model, pin_model):
-    """Places of our velocity variables among Pinocchio's."""
+    """Indices of kinetree's velocity variables among Pinocchio's."""
     q = model.neutral()
     unit = [P.to_tau(model, pin_model, q, e) for e in np.eye(model.nv)]
     return [int(np.argmax(np.abs(u))) for u in unit]
@@ -376,7 +376,7 @@ _MUJOCO_OFF = (
 def compare_mujoco(
     model, batches=(1, 16, 256, 4096), functions=MUJOCO_FUNCTIONS, repeats=7, seed=0
 ):
-    """Yield a ``Result`` for every function that MuJoCo has, and batch size."""
+    """Measured times against MuJoCo, a ``Result`` per function and batch size."""
     mj_model = kt.interop.mujoco.to_model(model)
     cases = partial(mujoco_cases, model, mj_model, seed=seed)
     for result in _compare(model, cases, batches, functions, repeats):
@@ -384,7 +384,7 @@ def compare_mujoco(
 
 
 def mujoco_cases(model, mj_model, n, seed=0):
-    """Cases to time against MuJoCo for ``n`` samples, by the name of the function.
+    """Cases to time against MuJoCo for ``n`` samples, by function name.
 
     ``mj_inverse`` and ``mj_forward`` are MuJoCo's inverse and forward dynamics; what they do beyond
     that (contact, constraints, sensors, springs and dampers) is switched off.

@@ -35,7 +35,7 @@ class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
 
     def put_name(self, function: str) -> None:
-        """Put the name of the called function at the start of the message, unless it is there.
+        """Put the called function's name at the start of the error message, once.
 
         Algorithms cannot tell which public function was called.
         """
@@ -46,7 +46,7 @@ class KinetreeError(Exception):
 
 @contextmanager
 def calling(function):
-    """Let errors name the function that was called, where it consists of others."""
+    """Context in which errors name the called public function."""
     try:
         yield
     except KinetreeError as error:
@@ -55,7 +55,7 @@ def calling(function):
 
 
 def refuse_formulas(function, args, cause=None):
-    """Raise TraceError if a model among the arguments has formulas in place of numbers."""
+    """Raise TraceError if a model among the arguments has formulas instead of numbers."""
     for x in args:
         if hasattr(x, "scalar_type") and x.scalar_type().kind == "O":
             raise TraceError(
@@ -66,7 +66,7 @@ def refuse_formulas(function, args, cause=None):
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user's program, however deep inside kinetree this is."""
+    """Issue a warning at the line of the user's program."""
     frame, count = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(frame):
         frame, count = frame.f_back, count + 1
@@ -74,7 +74,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def _is_ours(frame):
-    """Whether a frame belongs to kinetree, or to wrappers around its functions."""
+    """Whether a stack frame belongs to kinetree or its function wrappers."""
     module = str(frame.f_globals.get("__name__"))
     return (
         module.partition(".")[0] in ("kinetree", "functools", "contextlib")
@@ -86,7 +86,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def names_itself(function: F) -> F:
-    """Let errors that leave a public function name it, where it consists of others."""
+    """Decorator: errors that leave a public function name it."""
 
     @wraps(function)
     def wrapped(*args, **options):
@@ -200,7 +200,7 @@ class UnknownNameError(KinetreeError, KeyError):
 
 
 def require_known(name, known, problem: str, otherwise: str | None = None) -> None:
-    """Raise UnknownNameError for a name that is not ``known``: what the problem is, with a hint.
+    """Raise UnknownNameError for a name that is not ``known``, with a suggestion.
 
     The hint is a name that is spelled alike, or ``otherwise``, or else what is known.
     """
@@ -352,7 +352,7 @@ class WriteError(KinetreeError, OSError):
 
 @cache
 def joined_class(ours: type[KinetreeError], theirs: type[Exception]) -> type[KinetreeError]:
-    """The class of errors that are both, so that either can be caught."""
+    """Exception class that inherits both ``ours`` and ``theirs``."""
     if issubclass(ours, theirs):
         return ours
     parts = {"__module__": ours.__module__, "__doc__": ours.__doc__, "__reduce__": _by_parts}
@@ -360,14 +360,14 @@ def joined_class(ours: type[KinetreeError], theirs: type[Exception]) -> type[Kin
 
 
 def _by_parts(error):
-    """How pickle restores an error whose class is not found by name."""
+    """Reduce function by which pickle restores an error of a joined class."""
     ours, theirs = type(error).__bases__
     number = {"errno": error.errno} if isinstance(error, OSError) else {}
     return _restore, (ours, theirs, error.args, error.__dict__ | number)
 
 
 def _restore(ours, theirs, args, attributes):
-    """Error of a joined class from a pickle."""
+    """Error of a joined class, restored from a pickle."""
     error = joined_class(ours, theirs)(*args)
     for name, value in attributes.items():
         setattr(error, name, value)
@@ -378,7 +378,7 @@ def _restore(ours, theirs, args, attributes):
 
 
 def need(module, purpose, extra):
-    """The module of that name, or an error with what to install for ``purpose``."""
+    """Module by name; an error says what to install for ``purpose``."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

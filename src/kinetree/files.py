@@ -30,12 +30,12 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def write_text(path, text: str, *, encoding: str = "utf-8") -> Path:
-    r"""Write text to a file, lines ending in ``\n`` on every system; its path."""
+    r"""Write text to a file atomically, with ``\n`` line ends; its path."""
     return write_bytes(path, text.encode(encoding))
 
 
 def write_bytes(path, data: bytes, *, private: bool = False, durable: bool = True) -> Path:
-    """Write bytes to a file; its path. Options as in ``replacing``."""
+    """Write bytes to a file atomically; its path."""
     with replacing(path, private=private, durable=durable) as part:
         descriptor = os.open(part, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         try:
@@ -46,14 +46,14 @@ def write_bytes(path, data: bytes, *, private: bool = False, durable: bool = Tru
 
 
 def write_with(path, write: Callable[[BinaryIO], object]) -> Path:
-    """Let a function write to an open binary file; its path."""
+    """Write a file atomically by a function of an open binary file; its path."""
     with replacing(path) as part, open(part, "wb") as file:
         write(file)
     return Path(path)
 
 
 def copy(source, path) -> Path:
-    """Copy the content of a file; the path of the copy."""
+    """Copy a file's content atomically; the path of the copy."""
     with replacing(path) as part:
         import shutil  # with archives, which an import need not load
 
@@ -63,7 +63,7 @@ def copy(source, path) -> Path:
 
 @contextmanager
 def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[Path]:
-    """An empty file to write to, which takes the place of ``path`` when all went well.
+    """Context of a new file that replaces ``path`` if no exception occurs.
 
     It is in the same folder and has the same suffix. Symbolic links are followed, permissions are
     those of the file that is replaced. To pipes and devices, which cannot be replaced, the content
@@ -109,7 +109,7 @@ def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[
 
 
 def read_bounded(path, most: int, what: str = "the file", *, called=None) -> bytes:
-    """Content of a regular file of at most ``most`` bytes; a pipe or a device would never end.
+    """Content of a regular file of at most ``most`` bytes; an error for pipes and devices.
 
     Args:
         path: of the file.
@@ -136,14 +136,14 @@ def read_bounded(path, most: int, what: str = "the file", *, called=None) -> byt
 
 
 def write_all(descriptor, data):
-    """Write all bytes; ``os.write`` may stop short."""
+    """Write all bytes to a file descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def remove_parts(folder) -> int:
-    """Remove what processes that no longer run left half-written in a folder; how many bytes."""
+    """Remove partial files of ended processes in a folder; number of bytes freed."""
     freed = 0
     try:
         names = os.listdir(folder)
@@ -163,7 +163,7 @@ def remove_parts(folder) -> int:
 
 
 def _tidy(folder):
-    """Look for parts before a file is written; in a folder of many files, once a minute."""
+    """Remove partial files of a folder, in large ones at most once a minute."""
     now = time.monotonic()
     if now < _quiet_until.get(folder, 0.0):
         return
@@ -177,7 +177,7 @@ _quiet_until: dict[str, float] = {}
 
 
 def _status(target):
-    """Status of a path, or None; an error for what cannot be written."""
+    """File status of a path, or None; an error if it cannot be written."""
     try:
         status = os.stat(target)
     except FileNotFoundError:
@@ -190,12 +190,12 @@ def _status(target):
 
 
 def _is_replaced(status):
-    """Whether a new file takes the place of what is there, and not a pipe or a device."""
+    """Whether a path is free or a regular file, which is replaced, not a pipe or device."""
     return status is None or stat.S_ISREG(status.st_mode)
 
 
 def _new_part(folder, target, mode):
-    """Path of a new empty file, whose name says which process writes it."""
+    """Path of a new empty partial file, named after this process."""
     suffix = os.path.splitext(target)[1]
     suffix = suffix if len(os.fsencode(suffix)) <= _LONGEST_SUFFIX else ""
     name = f".kinetree-{_machine()}-{os.getpid()}-{os.urandom(8).hex()}.part{suffix}"
@@ -206,7 +206,7 @@ def _new_part(folder, target, mode):
 
 @cache
 def _machine() -> str:
-    """Digest of what gives process numbers their meaning: the machine, or the container on it."""
+    """Digest of the machine or container, within which process numbers are unique."""
     import platform
 
     names = [platform.node()]
@@ -216,7 +216,7 @@ def _machine() -> str:
 
 
 def _is_abandoned(found, status):
-    """Whether the process that a part is named after has ended."""
+    """Whether the process that a partial file is named after has ended."""
     if found[1] != _machine() or sys.platform == "win32":  # which has no question without a signal
         return time.time() - status.st_mtime > _ABANDONED
     if int(found[2]) == os.getpid():
@@ -231,14 +231,14 @@ def _is_abandoned(found, status):
 
 
 def _keep_permissions(part, status):
-    """Give a new file the owner and the permissions of the one that it replaces."""
+    """Copy owner and permissions of the replaced file to the new one."""
     with suppress(OSError, AttributeError):  # not ours to give, or not known to the system
         os.chown(part, status.st_uid, status.st_gid)
     os.chmod(part, stat.S_IMODE(status.st_mode))
 
 
 def _flush(part):
-    """Write a file through to the disk."""
+    """Flush a file to the disk."""
     descriptor = os.open(part, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.fsync(descriptor)
@@ -247,7 +247,7 @@ def _flush(part):
 
 
 def _put_in_place(part, target, status):
-    """Move a finished file to its name, or write it into a pipe or a device."""
+    """Rename a finished file to its target, or write it into a pipe or device."""
     if _is_replaced(status):
         os.replace(part, target)
         return
@@ -261,7 +261,7 @@ def _put_in_place(part, target, status):
 
 
 def _flush_folder(folder):
-    """Bring the new name to the disk, too, where a folder can be opened for it."""
+    """Flush a folder's entries to the disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
@@ -271,7 +271,7 @@ def _flush_folder(folder):
 
 
 def _what_is_left(path):
-    """Advice after an error of writing."""
+    """Advice text after a failed write."""
     if os.path.isfile(path):
         return "the file that was there is unchanged"
     return "check the folder, its permissions and the room on the disk"

@@ -71,7 +71,7 @@ class EquationOfMotion(NamedTuple):
 
 @names_itself
 def of(model: Model) -> FloatingBase:
-    """The floating base of a model whose only body on the base is on a free joint."""
+    """Floating base of a model whose only body on the base has a free joint."""
     roots = [b for b in as_model(model).bodies if b.parent == 0]
     if len(roots) != 1 or not isinstance(roots[0].joint, Free):
         found = ", ".join(f"{b.name!r} on a {type(b.joint).__name__} joint" for b in roots)
@@ -92,7 +92,7 @@ def forward_dynamics(
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     f_ext: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
+    """Accelerations of floating base and joints for joint forces — RBDA Table 9.4.
 
     Args:
         base: a ``FloatingBase``; loops are supported.
@@ -123,7 +123,7 @@ def inverse_dynamics(
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     f_ext: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
+    """Acceleration of the floating base and joint forces, for joint accelerations — Table 9.6.
 
     Only ``f_ext`` acts on the base, which moves freely. Arguments and results
     as in ``forward_dynamics``. With loops, which ``qdd`` must keep closed, the forces are those of
@@ -147,7 +147,7 @@ def equation_of_motion(
     *,
     independent: Names = None,
 ) -> EquationOfMotion:
-    """Coefficients of the equation of motion of base and joints — RBDA Table 9.5.
+    """Coefficients of the equation of motion of floating base and joints — RBDA Table 9.5.
 
     With loops, ``ydd`` of the independent coordinates takes the place of ``qdd``, and ``Gᵀ tau``
     that of ``tau``; ``independent`` names them, ``kinetree.loops.independent(base.tree)`` those
@@ -168,7 +168,7 @@ def reduced_equation(
     *,
     independent: Names = None,
 ) -> tuple[Array, Array]:
-    """``H, C`` of ``H qdd + C = tau``, base eliminated — RBDA (9.14)–(9.16).
+    """Joint equation ``H qdd + C = tau``, the base eliminated — RBDA (9.14)–(9.16).
 
     With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.
     """
@@ -178,13 +178,13 @@ def reduced_equation(
 
 @names_itself
 def momentum(base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> Array:
-    """Momentum of the whole mechanism about the origin of the base, (..., 6)."""
+    """Momentum of the whole mechanism about the base origin, (..., 6)."""
     return _call(_momentum, base, (q, v_0, qd), None)
 
 
 @names_itself
 def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
-    """Jacobian of a frame for zero total momentum, without external forces, (..., 6, nv).
+    """Generalised Jacobian of a frame at zero total momentum, (..., 6, nv).
 
     In coordinates of the base. The base recoils as the momentum stays zero; internal impulses
     change velocities by the same matrix — RBDA Example 9.4.
@@ -199,7 +199,7 @@ def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
 def base_state(
     model: Model, q: ArrayLike, qd: ArrayLike, f_ext: ArrayLike | None = None
 ) -> tuple[Array, ...]:
-    """State, gravity and forces relative to the base: ``q, v_0, qd, gravity`` and ``f_ext``.
+    """State, gravity and forces relative to the base: ``q, v_0, qd, gravity``, ``f_ext``.
 
     Args:
         model: a free-floating model.
@@ -216,7 +216,7 @@ def base_state(
 
 
 def joint_state(q_0: ArrayLike, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-    """State ``q, qd`` of the model on a free joint, whose own position is ``q_0``, (..., 7)."""
+    """State ``q, qd`` of the model on a free joint with the position ``q_0``, (..., 7)."""
     named = {"q_0": q_0, "q": q, "v_0": v_0, "qd": qd}
     parts = [as_given(x, name) for name, x in named.items()]
     common("joint_state", [Argument(name, (0,)) for name in named], parts)
@@ -230,7 +230,7 @@ def joint_state(q_0: ArrayLike, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> 
 
 
 def _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext):
-    """Forward dynamics by the solver for loops: the base on a free joint at the origin.
+    """Forward dynamics of a floating mechanism with loops, by a free joint at the origin.
 
     There its coordinates are those of the world, and its velocity variables ``v_0``. Gravity is
     left out, and comes in with ``a_0``: falling together, no joint notices.
@@ -251,7 +251,7 @@ def _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext):
 
 
 def _floating(base) -> Model:
-    """The mechanism on a free joint, without gravity."""
+    """Model on a free joint, without gravity."""
 
     def make():
         return floating(base.tree.replace(gravity=(0.0, 0.0, 0.0)), inertia=base.inertia)
@@ -261,7 +261,7 @@ def _floating(base) -> Model:
 
 @on_host
 def _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext):
-    """Joint forces of a floating mechanism with loops, of which several solve: the smallest."""
+    """Joint forces of least norm of a floating mechanism with loops."""
     model = _floating(base)
     names = ("q", "v_0", "qd", "a_0", "qdd", "gravity")
     q, v_0, qd, a_0, qdd, gravity = (
@@ -278,7 +278,7 @@ def _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext):
 
 
 def _choice(base, independent):
-    """Names of coordinates as an option of a kernel; an error where there is no choice."""
+    """Coordinate names as a kernel option; an error for mechanisms without loops."""
     if not _tree_of(base).is_constrained:
         require_no_choice(base.tree, independent)
     return independent if independent is None or isinstance(independent, str) else (*independent,)
@@ -288,7 +288,7 @@ def _choice(base, independent):
 
 
 def _call(function, base, arrays, f_ext, **options):
-    """Call a kernel with a base, forces on it and all bodies, zero by default."""
+    """Call a kernel with a floating base and forces on all bodies, zero by default."""
     count = _tree_of(base).body_count + 1
     forces = np.zeros((count, 6)) if f_ext is None else _forces(base, f_ext)
     rows = forces.reshape(*forces.shape[:-2], -1)  # one axis, whose length kernels find out
@@ -306,7 +306,7 @@ def _tree_of(base) -> Model:
 
 
 def _forces(base, f_ext):
-    """Forces on the base and all bodies, as an array of the right shape."""
+    """Forces on the base and all bodies as an array, zero by default."""
     forces, rows = as_given(f_ext, "f_ext"), base.tree.body_count + 1
     if forces.shape[-2:] != (rows, 6):
         raise ShapeError(
@@ -317,19 +317,19 @@ def _forces(base, f_ext):
 
 
 def _read(v_0, inertia, forces):
-    """Inertia, velocity and forces as spatial objects."""
+    """Velocity, inertia and forces as spatial objects."""
     forces = [Force.from_array(f) for f in np.reshape(forces, (-1, 6))]
     return Inertia.from_parameters(inertia), Motion(v_0[:3], v_0[3:]), forces
 
 
 def _falling(gravity):
-    """Acceleration of free fall."""
+    """Spatial acceleration of free fall."""
     return Motion(np.zeros(3, int), gravity)
 
 
 @kernel
 def _forward(m, q, v_0, qd, tau, gravity, inertia, forces):
-    """Kernel of the accelerations of the base and the joints."""
+    """Kernel: accelerations of floating base and joints."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, qdd = floating_base.forward_dynamics(m, I_0, q, v_0, qd, tau, a_g, forces)
@@ -338,7 +338,7 @@ def _forward(m, q, v_0, qd, tau, gravity, inertia, forces):
 
 @kernel
 def _inverse(m, q, v_0, qd, qdd, gravity, inertia, forces):
-    """Kernel of the acceleration of the base and the joint forces."""
+    """Kernel: acceleration of the floating base, and joint forces."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, tau = floating_base.inverse_dynamics(m, I_0, q, v_0, qd, qdd, a_g, forces)
@@ -346,13 +346,13 @@ def _inverse(m, q, v_0, qd, qdd, gravity, inertia, forces):
 
 
 def _coefficients(m, q, v_0, qd, gravity, inertia, forces):
-    """Coefficients of the equation of motion."""
+    """Coefficients of the floating-base equation of motion of one sample."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
 
 
 def _close(m, q, v_0, qd, *rest, independent):
-    """Coefficients for the coordinates of a mechanism with loops: ``qdd = G ydd + g``."""
+    """Motion basis of a mechanism with loops, ``qdd = G ydd + g``, for coefficients."""
     equation = _coefficients(m, q, v_0, qd, *rest)
     if not m.is_constrained:
         return equation
@@ -362,28 +362,28 @@ def _close(m, q, v_0, qd, *rest, independent):
 
 @kernel
 def _equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
-    """Kernel of the coefficients of the equation of motion, base first."""
+    """Kernel: coefficients of the floating-base equation of motion."""
     I0c, *rest = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return I0c.to_matrix(), *rest
 
 
 @kernel
 def _reduced_equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
-    """Kernel of the equation of motion without the base."""
+    """Kernel: joint equation with the floating base eliminated."""
     equation = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return floating_base.reduced_equation(equation)
 
 
 @kernel
 def _momentum(m, q, v_0, qd, inertia, forces):
-    """Kernel of the momentum."""
+    """Kernel: momentum of the floating mechanism."""
     equation = _coefficients(m, q, v_0, qd, np.zeros(3, int), inertia, forces)
     return floating_base.momentum(equation, Motion(v_0[:3], v_0[3:]), qd)
 
 
 @kernel
 def _jacobian(m, q, inertia, forces, *, frame):
-    """Kernel of the generalized Jacobian."""
+    """Kernel: generalised Jacobian of a frame."""
     still = np.zeros(6, int)
     equation = _coefficients(m, q, still, m.zero_velocity, still[:3], inertia, forces)
     J = frame_jacobian(m, q, m.frame(frame), "world")
@@ -398,13 +398,13 @@ def _to_base(m, q):
 
 @kernel
 def _gravity(m, q):
-    """Kernel of gravity in coordinates of the base."""
+    """Kernel: gravity in base coordinates."""
     return (_to_base(m, q) @ m.a_g).linear
 
 
 @kernel
 def _forces_at_base(m, q, f_ext):
-    """Kernel of external forces in coordinates of the base."""
+    """Kernel: external forces in base coordinates."""
     X_0 = _to_base(m, q)
     return np.array([(X_0.star @ Force.from_array(f)).to_array() for f in f_ext])
 

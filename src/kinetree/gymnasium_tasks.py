@@ -20,7 +20,7 @@ PREFIX, VERSION = "kinetree/", "-v0"
 
 
 def register() -> tuple[str, ...]:
-    """Register the tasks with Gymnasium; returns their names, such as ``"kinetree/Hopper-v0"``.
+    """Register kinetree's tasks with Gymnasium; their names, e.g. ``"kinetree/Hopper-v0"``.
 
     ``import kinetree`` does so where Gymnasium has been imported before.
     """

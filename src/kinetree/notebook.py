@@ -30,7 +30,7 @@ def text_table(
     long: Sequence[int] = (0,),
     width: int = WIDTH,
 ) -> str:
-    """Rows of cells as lines; the longest text is cut where they would not fit.
+    """Table rows as lines of text; long cells are cut to fit ``width``.
 
     Args:
         rows: cells, the head first.
@@ -55,13 +55,13 @@ def text_table(
 
 
 def _cut_column(texts, width):
-    """Cells of a column, cut where those that differ still do, if there is such a place."""
+    """Cells of a column cut to a width where they still differ, if possible."""
     cuts = [[cut(x, width, end) for x in texts] for end in (2 / 3, 1 / 2, 5 / 6, 1, 1 / 3, 0)]
     return max(cuts, key=lambda cells: len({*cells}))
 
 
 def cut(text: str, width: int, part: float = 2 / 3) -> str:
-    """The text, or its beginning and end with an ellipsis between; the end takes this ``part``."""
+    """Text shortened by an ellipsis inside; ``part`` of it is the end."""
     if len(text) <= width:
         return text
     end = int((width - 1) * part + 1e-9)
@@ -69,7 +69,7 @@ def cut(text: str, width: int, part: float = 2 / 3) -> str:
 
 
 def list_in_lines(head: str, items: Iterable[str], width: int = WIDTH) -> str:
-    """``head: one, another``, in as many lines as it takes; those after the first are indented."""
+    """Text ``head: one, another`` wrapped into indented lines."""
     text = f"{head}{', '.join(items)}"
     return textwrap.fill(
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
@@ -80,25 +80,25 @@ def list_in_lines(head: str, items: Iterable[str], width: int = WIDTH) -> str:
 
 
 def escape(text: Any) -> str:
-    """Text of strangers as HTML."""
+    """Text with HTML special characters escaped."""
     import html  # with all entities: not needed for text
 
     return html.escape(printable(text, keep="\n"), quote=True)
 
 
 def block(title: str, *parts: str) -> str:
-    """Block of a notebook: a title, and HTML below it."""
+    """HTML block for a notebook: a title, and content below it."""
     inside = "".join(part for part in parts if part)
     return f'<div style="max-width:100%"><div><b>{escape(title)}</b></div>{inside}</div>'
 
 
 def line(text: str) -> str:
-    """A line of text."""
+    """HTML of a line of text."""
     return f'<div style="margin:4px 0;color:#666">{escape(text)}</div>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], most: int = 60) -> str:
-    """A table that scrolls by itself where it does not fit.
+    """HTML table that scrolls if it is too large.
 
     Args:
         head: names of the columns; none for a table without a head.
@@ -131,12 +131,12 @@ def _row(tag, cells):
 
 
 def short(x: Any) -> str:
-    """A number in a few digits."""
+    """Number as text with few digits."""
     return str(x) if isinstance(x, (int, np.integer)) else f"{float(x):.6g}"
 
 
 def matrix(name: str, x: Any, most: int = 12) -> str:
-    """A matrix, or a vector as a row, with its name; of several or large ones the shape alone.
+    """HTML of a matrix or vector with its name; large ones by shape alone.
 
     Args:
         name: of the matrix.
@@ -152,7 +152,7 @@ def matrix(name: str, x: Any, most: int = 12) -> str:
 
 
 def eigenvalues(A: Any, *, discrete: bool | None = None) -> str:
-    """Eigenvalues of a matrix as a line, the slowest first; nothing for several matrices.
+    """HTML line of a matrix's eigenvalues, the slowest first; empty for several matrices.
 
     Args:
         A: the matrix.
@@ -173,12 +173,12 @@ def eigenvalues(A: Any, *, discrete: bool | None = None) -> str:
 
 
 def fold(title: str, inside: str, *, is_open: bool = False) -> str:
-    """HTML that opens by a click."""
+    """HTML that unfolds on a click."""
     return f"<details{' open' * is_open}><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
-    """A small drawing of numbers over time."""
+    """SVG drawing of a curve over time."""
     values = np.asarray(values, dtype=float)[:: max(1, len(values) // 200)]
     values = values[np.isfinite(values)]
     if len(values) < 2:
@@ -194,7 +194,7 @@ def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
 
 
 def show(what: Any, height: int = 320) -> str:
-    """A page that shows a model or a motion, in a frame; a line of text where there is none."""
+    """HTML frame with a 3D view of a model or motion; a line of text if unavailable."""
     viewer = sys.modules["kinetree"].viewer  # a higher layer, reached by the public interface
     try:
         with warnings.catch_warnings():

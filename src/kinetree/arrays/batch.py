@@ -9,7 +9,7 @@ from kinetree.errors import ShapeError, SingularError
 
 
 def over_batch(function, arguments, *, core, shape):
-    """Call ``function`` on every sample of the arguments and stack the results.
+    """Results of ``function`` for every sample of its arguments, stacked.
 
     Args:
         function: takes arrays without batch axes and returns one of shape ``shape``.
@@ -33,7 +33,7 @@ def over_batch(function, arguments, *, core, shape):
 
 
 def _one(function, arguments, index):
-    """Result for one sample, with its index in errors."""
+    """Result of a function for one sample; errors name its index."""
     try:
         return function(*arguments)
     except (ShapeError, SingularError) as error:
@@ -41,14 +41,14 @@ def _one(function, arguments, index):
 
 
 def of_sample(error, index):
-    """The error with the sample of a batch named; itself where there is no batch."""
+    """Error that names the sample of a batch; unchanged without a batch."""
     kind = SingularError if isinstance(error, SingularError) else ShapeError
     sample = tuple(map(int, index))
     return kind(f"sample {sample}: {error}") if sample else error
 
 
 def _check_overflow(result, batch, arguments):
-    """All arguments are finite; so must the result be."""
+    """Raise an error if a result of finite arguments is not finite."""
     if result.dtype == object or np.all(np.isfinite(result)):
         return
     sample = tuple(int(n) for n in np.argwhere(~np.isfinite(result))[0][: len(batch)])
@@ -61,13 +61,13 @@ def _check_overflow(result, batch, arguments):
 
 
 def batch_shape(arguments, core):
-    """Common shape of the leading axes of arrays whose last ``core`` axes are one sample."""
+    """Common batch shape of arrays whose last ``core`` axes are one sample."""
     leads = [a.shape[: a.ndim - n] for a, n in zip(arguments.values(), core, strict=True)]
     return common_shape(arguments, leads)
 
 
 def common_shape(names, leads, what="batch axes"):
-    """The shape to which leading axes broadcast; an error names all arrays with theirs."""
+    """Shape to which leading axes broadcast; ShapeError names all arrays with theirs."""
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:
@@ -81,7 +81,7 @@ def common_shape(names, leads, what="batch axes"):
 
 
 def batch_of(kernel, shapes):
-    """The common leading axes of arrays with these shapes; raise ShapeError if they do not fit."""
+    """Common batch shape of arrays with these shapes; ShapeError if they do not fit."""
     if len(shapes) != len(kernel.inputs):
         names = ", ".join(i.name for i in kernel.inputs)
         raise TypeError(
@@ -102,7 +102,7 @@ def batch_of(kernel, shapes):
 
 
 def align_shapes(kernel, shapes):
-    """The shapes with as many leading axes each, of length 1 where there was none."""
+    """Shapes padded with leading axes of length 1 to equal numbers of axes."""
     ranks = [len(s) - len(i.shape) for s, i in zip(shapes, kernel.inputs, strict=True)]
     most = max(ranks, default=0)
     return [(1,) * (most - r) + tuple(s) for r, s in zip(ranks, shapes, strict=True)]

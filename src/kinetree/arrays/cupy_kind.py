@@ -19,13 +19,13 @@ _stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 
 def call(kernel, arrays):
-    """The results of a kernel, a tuple."""
+    """Results of a kernel for CuPy arrays, a tuple."""
     kernel.take(_ndarray, partial(_launch_planned, kernel))
     return _first_call(kernel, arrays)
 
 
 def _launch_planned(kernel, *arrays):
-    """The results by a launch that was planned before; NotImplemented where there is none."""
+    """Results by a launch planned before; NotImplemented where there is none."""
     key = []
     for a in arrays:
         if type(a) is not _ndarray:
@@ -44,7 +44,7 @@ def _launch_planned(kernel, *arrays):
 
 
 def _first_call(kernel, arrays):
-    """Result of the first call with arrays of these types, and the shortcut for the next ones."""
+    """Result of the first call with such arrays, which plans the launch of later calls."""
     given = arrays
     arrays, dtype, place = _prepare(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])
@@ -62,43 +62,43 @@ def _first_call(kernel, arrays):
 
 
 def cast(x, dtype):
-    """An array in a precision."""
+    """CuPy array in another precision."""
     return x.astype(dtype, copy=False)
 
 
 def convert(x, like):
-    """A NumPy array on the device of another."""
+    """NumPy array copied to the device of another array."""
     with cupy.cuda.Device(like.device.id):
         return cupy.asarray(x)
 
 
 def dtype_of(x):
-    """The precision in which an array is computed with."""
+    """Precision in which a CuPy array is computed with."""
     return "float32" if x.dtype == "float32" else "float64"
 
 
 def has_numbers(x):
-    """Whether the numbers can be looked at."""
+    """Whether the array's numbers can be read: always True for CuPy."""
     return True
 
 
 def is_on_host(x):
-    """Whether NumPy can share the memory."""
+    """Whether NumPy can share the array's memory: False for CuPy."""
     return False
 
 
 def is_followed(x):
-    """Nobody follows what happens to these arrays."""
+    """Whether derivatives of the array are recorded: never for CuPy."""
     return False
 
 
 def to_numpy(x):
-    """A copy of the numbers in the memory of the CPU."""
+    """Copy of a CuPy array in the memory of the CPU."""
     return cupy.asnumpy(x)
 
 
 def _prepare(kernel, arrays):
-    """Arrays on one device, in one precision, and both."""
+    """CuPy arrays on one device in one precision, with both."""
     names, places, types = [i.name for i in kernel.inputs], {}, []
     for name, a in zip(names, arrays, strict=False):
         is_array = isinstance(a, cupy.ndarray)
@@ -119,7 +119,7 @@ def _prepare(kernel, arrays):
 
 
 def _operand(array, argument, batch):
-    """Address and step of an array for a kernel, copied where its strides do not serve."""
+    """Address and sample step of an array for a kernel, copied if its strides do not fit."""
     size = array.itemsize
     strides = tuple(s // size for s in array.strides)
     step = device.step_of(array.shape, strides, argument.shape, batch)

@@ -15,14 +15,14 @@ class Plans(dict):
     most = 64
 
     def keep(self, key, plan):
-        """Add a plan; where there are too many, forget the others."""
+        """Store a launch plan; the others are dropped when there are too many."""
         if len(self) >= self.most:
             self.clear()
         self[key] = plan
 
 
 def require_cupy():
-    """The module ``cupy``, which compiles and launches kernels."""
+    """Module ``cupy``, which compiles and launches kernels; an error if it is missing."""
     return need("cupy", "computing with arrays on a GPU", "gpu")
 
 
@@ -37,7 +37,7 @@ class _Handle:
 
 
 def external_stream(pointer):
-    """The stream of another library as one of CuPy's, a context manager."""
+    """Context of another library's CUDA stream as one of CuPy's."""
     cuda = require_cupy().cuda
     if hasattr(cuda.Stream, "from_external"):  # from CuPy 14 on
         return cuda.Stream.from_external(_Handle(pointer))
@@ -45,7 +45,7 @@ def external_stream(pointer):
 
 
 def launch(kernel, dtype, device, operands, outputs, batch, stream):
-    """Compute all samples of a batch; the device is current, and nothing is waited for.
+    """Launch a kernel for all samples of a batch on the current device, without waiting.
 
     Args:
         kernel: the kernel.
@@ -72,7 +72,7 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
 
 
 def step_of(shape, strides, core, batch):
-    """Numbers from one sample to the next, or None where no single number tells.
+    """Distance from one sample to the next [numbers]; None if it is not constant.
 
     Args:
         shape: of the array.
@@ -105,7 +105,7 @@ def step_of(shape, strides, core, batch):
 
 @contextmanager
 def memory_errors(kernel, batch, *errors):
-    """Say what did not fit when one of these errors is raised."""
+    """Context that turns CUDA memory errors into an error about the batch."""
     try:
         yield
     except errors as error:
@@ -113,7 +113,7 @@ def memory_errors(kernel, batch, *errors):
 
 
 def memory_error(kernel, batch):
-    """The error for a batch whose results do not fit."""
+    """Error for a batch whose results do not fit into memory."""
     return DeviceMemoryError(
         f"{kernel.name}: no memory left on the device for the results of a batch of shape "
         f"{tuple(batch)}; split the batch, or use float32"
@@ -121,5 +121,5 @@ def memory_error(kernel, batch):
 
 
 def out_of_memory(kernel, shape):
-    """The error for a result of this shape that does not fit."""
+    """Error for a result of this shape that does not fit into memory."""
     return memory_error(kernel, shape[: len(shape) - len(kernel.outputs[0].shape)])

@@ -17,12 +17,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def on_host_unless(stays: Callable[[dict], bool]) -> Callable[[F], F]:
-    """``on_host`` but for arguments, by name, that the function takes as they are."""
+    """Decorator ``on_host`` that leaves some arguments, by name, unconverted."""
     return lambda function: on_host(function, stays)
 
 
 def on_host(function: F, stays: Callable[[dict], bool] | None = None) -> F:
-    """Let a function that computes on the CPU take arrays of other libraries, and return them.
+    """Decorator: a function of NumPy arrays takes and returns arrays of other libraries.
 
     Arrays may be in lists, dicts and dataclasses, too. Their numbers are copied to the CPU, and
     those of arrays in the result to where the arrays were; single numbers stay numbers. Derivatives
@@ -71,7 +71,7 @@ def on_host(function: F, stays: Callable[[dict], bool] | None = None) -> F:
 
 
 def _kind(function, arguments):
-    """The module for arrays of this kind; raise if autograd or a transformation follows one."""
+    """Module for the arguments' array library; an error if derivatives of one are recorded."""
     named = {}
     for name, x in arguments.items():
         arrays: list = []
@@ -98,7 +98,7 @@ class _Name:
 
 
 def _parts(x):
-    """Members of a list, a dict or a dataclass; nothing of anything else."""
+    """Members of a list, dict or dataclass; empty for anything else."""
     if isinstance(x, (list, tuple)):
         return x
     if isinstance(x, dict):
@@ -114,7 +114,7 @@ def _is_record(x):
 
 
 def _collect(x, found):
-    """Add arrays of other libraries in ``x`` to a list."""
+    """Append arrays of other libraries in ``x`` to the list ``found``."""
     if is_foreign(x):
         found.append(x)
         return
@@ -123,7 +123,7 @@ def _collect(x, found):
 
 
 def _map(x, wanted, f, records=True):
-    """``x`` with ``f`` applied to all that is wanted in it, but not in records within records."""
+    """Nested structure with ``f`` applied to all that is ``wanted``, not in nested records."""
     if wanted(x):
         return f(x)
     if _is_record(x) and not records:

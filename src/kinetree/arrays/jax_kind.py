@@ -113,7 +113,7 @@ _by_number: dict = {}
 
 
 def number_of(kernel):
-    """The number by which an executable refers to a kernel."""
+    """Number by which a JAX executable refers to a kernel."""
     if not hasattr(kernel, "number_in_xla"):
         kernel.number_in_xla = next(_numbers)
         _by_number[kernel.number_in_xla] = kernel
@@ -124,7 +124,7 @@ def number_of(kernel):
 
 
 def _handler(run):
-    """A C function that reads the frame and lets ``run`` compute."""
+    """C function for XLA that reads the call frame and calls ``run``."""
 
     def handle(pointer):
         frame = pointer.contents
@@ -142,7 +142,7 @@ def _handler(run):
 
 
 def _answer(address):
-    """Tell XLA, when it registers us, which version of the interface this is."""
+    """Answer XLA's registration call with the interface's version."""
     extension = _MetadataExtension.from_address(address)
     if extension.base.type != _METADATA:
         return False
@@ -152,7 +152,7 @@ def _answer(address):
 
 
 def _arrays(buffers):
-    """Address, shape and type of every array."""
+    """Address, shape and type of every array in XLA's buffers."""
     found = []
     for k in range(buffers.count):
         b = buffers.items[k].contents
@@ -161,7 +161,7 @@ def _arrays(buffers):
 
 
 def _error(frame, error):
-    """Error of XLA's foreign function interface for an exception of Python."""
+    """XLA error object for a Python exception."""
     code = _RESOURCE_EXHAUSTED if isinstance(error, DeviceMemoryError) else _INVALID_ARGUMENT
     message = f"{type(error).__name__}: {error}".encode()
     arguments = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, message, code)
@@ -169,7 +169,7 @@ def _error(frame, error):
 
 
 def _table(frame, place):
-    """Function of XLA's interface at a place of its table."""
+    """Function of XLA's interface at an offset of its table."""
     return _FUNCTION(_Api.from_address(frame.api).functions[place])
 
 
@@ -189,7 +189,7 @@ def _view(address, shape, dtype):
 
 
 def _on_cuda(kernel, frame, arguments, results):
-    """Compute a kernel in JAX's memory on a GPU, on JAX's stream."""
+    """Launch a kernel in JAX's memory on a GPU, on JAX's stream."""
     batch = batch_of(kernel, [shape for _, shape, _ in arguments])
     stream = _StreamArguments(ctypes.sizeof(_StreamArguments), None, frame.context, None)
     _table(frame, _STREAM_GET)(ctypes.addressof(stream))
@@ -206,7 +206,7 @@ def _on_cuda(kernel, frame, arguments, results):
 
 
 def _operand(cupy, given, argument, batch, stream):
-    """Address, numbers from one sample to the next, and a copy where no single number tells."""
+    """Address and sample step of an array, copied if its strides are not constant."""
     address, shape, dtype = given
     step = device.step_of(shape, _strides(shape), argument.shape, batch)
     if step is not None:
@@ -230,7 +230,7 @@ _TARGET = "kinetree_call"
 
 
 def call(kernel, arrays):
-    """The results of a kernel, a tuple."""
+    """Results of a kernel for JAX arrays, a tuple."""
     arrays = _prepare(kernel, arrays)
     batch_of(kernel, [a.shape for a in arrays])
     shapes = align_shapes(kernel, [a.shape for a in arrays])
@@ -243,29 +243,29 @@ def call(kernel, arrays):
 
 
 def convert(x, like):
-    """A NumPy array as a JAX array, where another one is."""
+    """NumPy array as a JAX array on the device of another."""
     if isinstance(like, Tracer):
         return jnp.asarray(x)
     return jax.device_put(jnp.asarray(x), like.sharding)
 
 
 def cast(x, dtype):
-    """An array in a precision, given as one of NumPy's."""
+    """JAX array in another precision."""
     return x.astype(dtype)
 
 
 def dtype_of(x):
-    """The precision in which an array is computed with."""
+    """Precision in which a JAX array is computed with."""
     return "float32" if x.dtype == "float32" or not _has_doubles() else "float64"
 
 
 def has_numbers(x):
-    """Whether the numbers can be looked at; a tracer has none."""
+    """Whether the array's numbers can be read; not those of a tracer."""
     return not isinstance(x, Tracer)
 
 
 def is_on_host(x):
-    """Whether NumPy can share the memory."""
+    """Whether NumPy can share the array's memory."""
     return not isinstance(x, Tracer) and x.devices() <= set(jax.devices("cpu"))
 
 
@@ -275,17 +275,17 @@ def is_followed(x):
 
 
 def to_numpy(x):
-    """An array's numbers; from a device they are copied."""
+    """NumPy array with the numbers of a JAX array, copied from a device."""
     return np.asarray(x)
 
 
 def _has_doubles():
-    """Whether JAX has 64-bit numbers."""
+    """Whether 64-bit numbers are enabled in JAX."""
     return jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _prepare(kernel, arrays):
-    """Arrays in one precision; without 64-bit numbers in JAX that is float32."""
+    """JAX arrays in one precision: float32 unless JAX has 64-bit numbers enabled."""
     names = [i.name for i in kernel.inputs]
     types = [
         str(a.dtype) if isinstance(a, jax.Array) or (isinstance(a, np.ndarray) and a.ndim) else None
@@ -313,12 +313,12 @@ def _prepare(kernel, arrays):
 
 
 def constant(x):
-    """The numbers detached: derivatives do not go through them."""
+    """Array without gradient: derivatives do not pass through it."""
     return jax.lax.stop_gradient(x)
 
 
 def differentiable_walk(rollout, state, marks):
-    """States of a rollout by ``lax.scan``; ``rollout`` says what goes into each step."""
+    """States of a rollout by ``lax.scan``, differentiable by JAX."""
     run = rollout.run
     h, given = rollout.numbers(run.dt), rollout.given
 
@@ -347,23 +347,25 @@ call_p.multiple_results = True
 
 @cache
 def _compile(kernel):
-    """Jitted function that calls a kernel."""
+    """Jitted JAX function that calls a kernel."""
     return jax.jit(lambda *arrays: call_p.bind(*arrays, kernel=kernel))
 
 
 @call_p.def_impl
 def _(*arrays, kernel):
+    """Results of a kernel call outside of transformations, for its JAX primitive."""
     return _compile(kernel)(*arrays)
 
 
 @call_p.def_abstract_eval
 def _(*arrays, kernel):
+    """Shapes and types of a kernel call's results, for its JAX primitive."""
     batch = batch_of(kernel, [a.shape for a in arrays])
     return [ShapedArray((*batch, *o.shape), arrays[0].dtype) for o in kernel.outputs]
 
 
 def _lower(ctx, *arrays, kernel):
-    """Lowering rule of a kernel call to XLA."""
+    """Lowering rule of a kernel call to XLA's intermediate code."""
     rule = jax.ffi.ffi_lowering(_TARGET)
     return rule(ctx, *arrays, kernel=np.int64(number_of(kernel)))
 
@@ -411,6 +413,6 @@ ad.primitive_transposes[call_p] = _transpose
 
 
 def _sum_to_shape(x, shape):
-    """Gradients of what was repeated along an axis, added up."""
+    """Gradient summed over the axes along which an array was broadcast."""
     axes = tuple(k for k, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
     return jnp.sum(x, axes, keepdims=True) if axes else x

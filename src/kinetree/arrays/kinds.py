@@ -29,7 +29,7 @@ _known: dict = {}
 
 
 def kind_of(x) -> str | None:
-    """``"torch"``, ``"cupy"`` or ``"jax"`` for an array of theirs; None for anything else."""
+    """Library of an array, ``"torch"``, ``"cupy"`` or ``"jax"``; None for anything else."""
     kind = type(x)
     if kind not in _known:
         _known[kind] = _kind_of_type(kind)
@@ -37,7 +37,7 @@ def kind_of(x) -> str | None:
 
 
 def _kind_of_type(kind):
-    """Library of a type of arrays, or None."""
+    """Library of an array type, or None."""
     for base in kind.__mro__:
         library = _LIBRARIES.get(base.__module__.partition(".")[0])
         if library and {"shape", "dtype", "ndim"} <= set(dir(kind)):
@@ -46,12 +46,12 @@ def _kind_of_type(kind):
 
 
 def is_foreign(x) -> bool:
-    """Whether this is an array, but not one of NumPy's."""
+    """Whether ``x`` is an array of another library than NumPy."""
     return type(x) is not np.ndarray and kind_of(x) is not None
 
 
 def refuse_masked(x, name):
-    """Raise ShapeError for values that NumPy masks: as plain arrays they would count."""
+    """Raise ShapeError for masked arrays, whose masked values would count."""
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         count = np.ma.count_masked(x)
         raise ShapeError(
@@ -61,7 +61,7 @@ def refuse_masked(x, name):
 
 
 def common(name, inputs, arrays) -> str | None:
-    """The kind of several arrays, or None if all are NumPy's, lists and numbers.
+    """Common library of several arrays; None for NumPy; an error for mixtures.
 
     One sample as a NumPy array is a constant, like a list or a number, and goes with any kind.
 
@@ -88,12 +88,12 @@ def common(name, inputs, arrays) -> str | None:
 
 
 def _is_batch(a, argument):
-    """Whether an array has batch axes before the shape of an argument."""
+    """Whether an array has batch axes before an argument's shape."""
     return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
 
 
 def precision(name, arrays, dtypes):
-    """``"float32"`` if all arrays are of that precision, else ``"float64"``, as for NumPy arrays.
+    """``"float32"`` if all arrays have that precision, else ``"float64"``.
 
     Args:
         name: whose arguments these are.
@@ -118,7 +118,7 @@ _WHOLE = ("int", "uint", "bool")
 
 @cache
 def module_of(kind) -> Any:
-    """The module of this package for a kind; it imports the library."""
+    """Module of this package for an array library, which it imports."""
     if kind == "torch":
         from kinetree.arrays import torch_kind
 
@@ -133,7 +133,7 @@ def module_of(kind) -> Any:
 
 
 def foreign_call(kernel, arrays, out=None):
-    """The results of a kernel for arrays of another library, of their kind; else NotImplemented."""
+    """Results of a kernel for arrays of another library; NotImplemented for NumPy's."""
     if out is None and len({type(a) for a in arrays}) == 1:  # as most calls are
         kind = kind_of(arrays[0])
     else:
@@ -147,18 +147,18 @@ def foreign_call(kernel, arrays, out=None):
 
 
 def as_numpy(x) -> np.ndarray:
-    """An array of any library as one of NumPy's; from a device its numbers are copied."""
+    """NumPy array with the numbers of an array of any library, copied from a device."""
     return module_of(kind_of(x)).to_numpy(x) if is_foreign(x) else np.asarray(x)
 
 
 def namespace(*arrays) -> Any:
-    """The module with the functions for arrays of another library, or NumPy for its own."""
+    """Module with array functions: of another library, or NumPy."""
     kind = next(filter(None, map(kind_of, arrays)), "numpy")
     return import_module({"jax": "jax.numpy"}.get(kind, kind))
 
 
 def stacked_rows(rows, count):
-    """An array (..., count, n) of some of its rows, by number, and zeros; rows broadcast."""
+    """Array (..., count, n) with given rows by index and zeros elsewhere; rows broadcast."""
     arrays = list(rows.values())
     xp = namespace(arrays[0])
     whole = sum(arrays[1:], start=arrays[0])  # in the shape of all
@@ -167,7 +167,7 @@ def stacked_rows(rows, count):
 
 
 def good_samples(result, good):
-    """``result``, with NaN in the samples that are not good; ``good`` has the axes of the batch."""
+    """Results with NaN in samples where ``good`` is false; ``good`` has the batch axes."""
     xp = namespace(result)
     good = good[(..., *[None] * (len(result.shape) - len(good.shape)))]
     return xp.where(good, result, xp.full_like(result, float("nan")))

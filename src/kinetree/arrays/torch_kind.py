@@ -22,7 +22,7 @@ from kinetree.errors import DeviceError
 
 
 def run(kernel, tensors):
-    """The results of a kernel for tensors of one device and one precision, a tuple."""
+    """Results of a kernel for tensors of one device and precision, a tuple."""
     if tensors and _is_on_cuda(tensors[0]):
         return _launch(kernel, tensors)
     result = kernel.lean(*(t.detach().resolve_neg().numpy() for t in tensors))
@@ -37,7 +37,7 @@ def _is_on_cuda(tensor):
 
 
 def _launch(kernel, tensors):
-    """Launch a kernel on tensors of a GPU, on PyTorch's current stream."""
+    """Launch a kernel on GPU tensors, on PyTorch's current stream."""
     tensors = [t.resolve_neg() for t in tensors]
     batch = batch_of(kernel, [t.shape for t in tensors])
     first = tensors[0]
@@ -64,12 +64,12 @@ def _launch(kernel, tensors):
 
 
 def _key(tensors):
-    """Shapes, strides, precisions and devices of tensors."""
+    """Key of tensors for launch plans: shapes, strides, precisions, devices."""
     return tuple([x for t in tensors for x in (t.shape, t.stride(), t.dtype, t.device)])
 
 
 def launch_planned(kernel, tensors):
-    """The results by a launch that was planned before; NotImplemented where there is none."""
+    """Results by a launch planned before; NotImplemented where there is none."""
     for t in tensors:
         if type(t) is not torch.Tensor or t.is_neg():
             return NotImplemented
@@ -90,17 +90,17 @@ def launch_planned(kernel, tensors):
 
 
 def is_transformed():
-    """Whether a transformation of ``torch.func`` or forward mode is under way."""
+    """Whether a ``torch.func`` transformation or forward mode is active."""
     return has_wrappers() or torch.autograd.forward_ad._current_level >= 0
 
 
 def has_wrappers():
-    """Whether ``torch.func`` is at work, whose tensors have no numbers."""
+    """Whether ``torch.func`` is active, whose tensors have no readable numbers."""
     return torch._C._functorch.peek_interpreter_stack() is not None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _operand(tensor, argument, batch):
-    """Address and step of a tensor for a kernel, copied where its strides do not serve."""
+    """Address and sample step of a tensor for a kernel, copied if its strides do not fit."""
     step = device.step_of(tensor.shape, tensor.stride(), argument.shape, batch)
     if step is None:
         tensor = tensor.detach().expand(*batch, *argument.shape).contiguous()
@@ -112,7 +112,7 @@ _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def call(kernel, arrays):
-    """The results of a kernel, a tuple."""
+    """Results of a kernel for tensors, a tuple; differentiable by autograd."""
     tensors = _prepare(kernel, arrays)
     if not hasattr(kernel, "number"):
         way = traceable(kernel)
@@ -124,43 +124,43 @@ def call(kernel, arrays):
 
 
 def convert(x, like):
-    """A NumPy array as a tensor of the kind of another, on its device."""
+    """NumPy array as a tensor on the device of another."""
     x = np.asarray(x)
     return torch.as_tensor(x if x.flags.writeable else x.copy(), device=like.device)
 
 
 def cast(x, dtype):
-    """A tensor in a precision, given as one of NumPy's."""
+    """Tensor in another precision."""
     return x.to(_TYPES[dtype.name])
 
 
 def dtype_of(x):
-    """The precision in which a tensor is computed with."""
+    """Precision in which a tensor is computed with."""
     return "float32" if x.dtype is torch.float32 else "float64"
 
 
 def has_numbers(x):
-    """Whether the numbers can be looked at; within ``torch.func`` they cannot."""
+    """Whether the tensor's numbers can be read; not within ``torch.func``."""
     return not has_wrappers()
 
 
 def is_on_host(x):
-    """Whether NumPy can share the memory."""
+    """Whether NumPy can share the tensor's memory."""
     return x.device.type == "cpu"
 
 
 def is_followed(x):
-    """Whether autograd or a transformation follows what happens to a tensor."""
+    """Whether autograd or a transformation records the tensor's derivatives."""
     return not _is_plain([x])
 
 
 def to_numpy(x):
-    """A tensor's numbers; from a device they are copied."""
+    """NumPy array with the numbers of a tensor, copied from a device."""
     return x.numpy(force=True)
 
 
 def _prepare(kernel, arrays):
-    """Tensors on one device, in one precision, with shapes that fit."""
+    """Tensors on one device, in one precision, with shapes that fit a kernel."""
     places, types, first = {}, [], None
     for argument, a in zip(kernel.inputs, arrays, strict=False):
         is_tensor = isinstance(a, torch.Tensor)
@@ -204,26 +204,26 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def forward(kernel, *tensors):  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Results of the kernel."""
+        """Results of a kernel, for PyTorch's autograd."""
         return run(kernel, tensors)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Keep the kernel and its inputs for derivatives."""
+        """Store the kernel and its inputs for derivatives, for PyTorch's autograd."""
         ctx.kernel, *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
 
     @staticmethod
     def backward(ctx, *weights):
-        """Gradients with respect to the tensors that need them."""
+        """Gradients with respect to the tensors that need them, for PyTorch's autograd."""
         wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
         found = _backward(ctx.kernel, ctx.saved_tensors, weights, wanted)
         return None, *found
 
     @staticmethod
     def jvp(ctx, _, *given):  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Forward derivative along the given rates."""
+        """Forward derivative of a kernel along given rates, for PyTorch's autograd."""
         wrt = tuple(k for k, rate in enumerate(given) if rate is not None)
         return call(ctx.kernel.rates(wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
 
@@ -242,7 +242,7 @@ class _Apply(torch.autograd.Function):
 
 
 def _backward(kernel, tensors, weights, wanted):
-    """Gradients with respect to the wanted inputs, None for the others."""
+    """Gradients with respect to the ``wanted`` inputs of a kernel, None for the others."""
     result: list[Any] = [None] * len(tensors)
     if wanted:
         found: Any = call(kernel.gradients(wanted), (*tensors, *weights))
@@ -252,12 +252,12 @@ def _backward(kernel, tensors, weights, wanted):
 
 
 def constant(x):
-    """The numbers detached: derivatives do not go through them."""
+    """Tensor without gradient: derivatives do not pass through it."""
     return x.detach()
 
 
 def differentiable_walk(rollout, state, marks):
-    """States of a rollout, step by step; ``rollout`` says what goes into each."""
+    """States of a rollout step by step, differentiable by autograd."""
     run, stored = rollout.run, [state]
     times, h = rollout.numbers(run.time(np.arange(run.steps))), rollout.numbers(run.dt)
     for k in range(run.steps):
@@ -274,7 +274,7 @@ _by_number: dict[int, ref] = {}  # models keep kernels, and graphs refer to both
 
 
 def _number_of(kernel):
-    """The number by which a graph refers to a kernel."""
+    """Number by which a PyTorch graph refers to a kernel."""
     if not hasattr(kernel, "number"):
         kernel.number = next(_numbers)
         _by_number[kernel.number] = ref(kernel)
@@ -282,12 +282,12 @@ def _number_of(kernel):
 
 
 def _kernel_of(number) -> Any:
-    """The kernel of a number, which somebody keeps."""
+    """Kernel of a number in a PyTorch graph."""
     return _by_number[number]()
 
 
 def traceable(kernel):
-    """How a kernel takes tensors: as one operator while a graph is made, else by its plans."""
+    """Function that calls a kernel on tensors, as an operator while a graph is traced."""
     number, single = _number_of(kernel), len(kernel.outputs) == 1
 
     def call(*arrays):
@@ -300,7 +300,7 @@ def traceable(kernel):
 
 
 def _of_one_type(arrays):
-    """Convert arrays to tensors of one precision by operations that graphs of torch can record."""
+    """Arrays converted to tensors of one precision, by operations that PyTorch can trace."""
     tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
     single = all(t.dtype == torch.float32 for t in tensors)
     dtype, place = torch.float32 if single else torch.float64, tensors[0].device
@@ -321,6 +321,7 @@ def _operator(tensors, number):
 
 @_operator.register_fake
 def _(tensors, number):
+    """Empty results with the shapes of a kernel's, for tracing by ``torch.compile``."""
     kernel = _kernel_of(number)
     leads = [t.shape[: t.dim() - len(i.shape)] for t, i in zip(tensors, kernel.inputs, strict=True)]
     batch = torch.broadcast_shapes(*leads)
@@ -328,13 +329,13 @@ def _(tensors, number):
 
 
 def _remember(ctx, inputs, output):
-    """Keep what the derivative needs."""
+    """Store the inputs of a kernel operator for its derivative."""
     tensors, ctx.number = inputs
     ctx.save_for_backward(*tensors)
 
 
 def _operator_backward(ctx, weights):
-    """Gradients of the inputs of an operator, from those of its results."""
+    """Gradients of a kernel operator's inputs, from those of its results."""
     kernel, tensors = _kernel_of(ctx.number), ctx.saved_tensors
     found = _operator(
         [*tensors, *weights], _number_of(kernel.gradients(tuple(range(len(tensors)))))

@@ -29,7 +29,7 @@ from kinetree.quantities.dynamics import BY_METHOD, forward_dynamics, inverse_dy
 
 
 def _factor_and_solve(model, H, b):
-    """``H⁻¹ b`` for a matrix with the zeros of the model."""
+    """Solution ``H⁻¹ b`` by sparse factors with the model's structural zeros."""
     return ltl.solve_ltdl(ltl.ltdl(H, model.expanded_parent), model.expanded_parent, b)
 
 
@@ -80,7 +80,7 @@ class Costs:
 
     @property
     def cheapest_forward_dynamics(self) -> str:
-        """The method whose text takes the fewest operations.
+        """Forward dynamics method with the fewest operations.
 
         ``"aba"`` or ``"crba"``; with loops, ``"null_space"`` or ``"range_space"``.
         """
@@ -99,7 +99,7 @@ class Costs:
 
 @names_itself
 def operation_counts(model: Model) -> Costs:
-    """Additions and multiplications of the main algorithms for a model, with loops or without."""
+    """Additions and multiplications of the main algorithms for a model."""
     tree, constrained = as_model(model).spanning_tree, model.is_constrained
     texts, generated = {}, {}
     for name, (text, arrays, public) in _TEXTS.items():
@@ -129,7 +129,7 @@ def operation_counts(model: Model) -> Costs:
 
 
 def _closed_texts(model):
-    """Texts for loops: constraints, and solving under them."""
+    """Algorithms for loops whose operations are counted."""
     found = {
         "loop constraints (K, k)": _count(
             _trace(model, lambda m, q, qd: loop_constraints(m, q, qd)[:2], ("q", "qd"))
@@ -152,7 +152,7 @@ def _closed_texts(model):
 
 
 def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> OperationTotal:
-    """Operations of the null-space method from ``H``, ``K`` and ``k`` on — RBDA (8.40), §8.9.
+    """Operations of the null-space method, given ``H``, ``K`` and ``k`` — RBDA (8.40), §8.9.
 
     Args:
         model: the mechanism.
@@ -173,21 +173,21 @@ def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> OperationTota
 
 
 def _trace(model, text, arrays, rows=0):
-    """Cheapest program of a text."""
+    """Program of an algorithm with the fewest operations."""
     sizes = {"q": (model.nq,), "H": (model.nv, model.nv), "K": (rows, model.nv), "k": (rows,)}
     inputs = [Argument(name, sizes.get(name, (model.nv,))) for name in arrays]
     return cheapest([trace(lambda *state: text(model, *state), inputs)])
 
 
 def _count(program):
-    """Numbers of operations of a program."""
+    """Additions and multiplications of a program."""
     found = count_operations(program.graph, program.roots)
     m = found.multiplications + found.divisions + found.square_roots
     return OperationTotal(m, found.additions)
 
 
 def _published_costs(model):
-    """Published numbers of operations for a tree, by algorithm."""
+    """Published operation counts for a tree, by algorithm."""
     parent = list(model.parent)
     return {
         "inertia matrix (CRBA)": inertia_matrix_cost(parent),
@@ -196,5 +196,5 @@ def _published_costs(model):
 
 
 def _program(model, function):
-    """The program that is compiled for a public function."""
+    """Program that is compiled for a public function."""
     return function.definition.kernel(model).program

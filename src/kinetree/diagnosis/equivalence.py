@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
 
 @names_itself
 def lumped(model: Model) -> Model:
-    """A model that moves like this one, with inertia moved from bodies to their parents.
+    """Model with equal dynamics whose inertia is moved from bodies to their parents.
 
     Inertia moved to a fixed base is dropped. Masses may become negative: the model is meant for
     computing its motion, not for building it.
@@ -76,7 +76,7 @@ def lumped(model: Model) -> Model:
 def compare(
     a: Model, b: Model, *, samples: int = 5, rng: int | np.random.Generator = 0
 ) -> Comparison:
-    """Differences of two models in inertia matrix, inverse and forward dynamics, at random states.
+    """Largest relative differences of two models' dynamics at random states.
 
     With loops, the states are those that these allow, and inertias and forces count along the
     motions that they allow: two linkages may be equivalent although their spanning trees are not.
@@ -112,14 +112,14 @@ def compare(
 
 
 def _geometry(loop):
-    """Joints that tie bodies of a loop together, and where."""
+    """Joints that a loop consists of, with placements, for comparison."""
     placements = (loop.predecessor_placement, loop.successor_placement)
     where = [np.asarray(x).tolist() for X in placements for x in (X.E, X.r)]
     return loop.predecessor, loop.successor, loop.joint, where
 
 
 def _states(model, samples, rng):
-    """Random states: positions, a basis of the allowed motions, velocities and accelerations."""
+    """Random states of a model: positions, basis of allowed motions, velocities, accelerations."""
     if not model.is_constrained:
         for _ in range(samples):
             yield (
@@ -139,7 +139,7 @@ def _states(model, samples, rng):
 
 
 def _difference(x, y):
-    """Largest difference relative to the largest entry."""
+    """Largest difference of two arrays relative to the largest entry."""
     x = np.asarray(x, dtype=float)
     return np.max(np.abs(x - y), initial=0.0) / np.max(np.abs(x), initial=np.finfo(float).tiny)
 
@@ -148,7 +148,7 @@ def _difference(x, y):
 
 
 def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
-    """Inertias that can be moved across a joint without changing the dynamics, as a basis (k, 10).
+    """Basis (k, 10) of inertias that can move across a joint without changing the dynamics.
 
     They satisfy ``I S = 0``, are the same on both sides of the joint in every position, and exert
     no force on it at any velocity — RBDA (9.30). A revolute joint has three, a prismatic one
@@ -163,13 +163,13 @@ def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
 
 
 def is_invariant(joint: AbstractJoint, inertia: Inertia, tolerance: float = 1e-10) -> bool:
-    """Whether an inertia can move across a joint without changing the dynamics — RBDA (9.30)."""
+    """Whether an inertia can move across a joint without effect — RBDA (9.30)."""
     scale = float(np.max(np.abs(inertia.parameters()), initial=0.0))
     return bool(np.max(np.abs(_residuals(joint, inertia)), initial=0.0) <= tolerance * scale)
 
 
 def _residuals(joint, I):
-    """Residuals that must vanish, at some positions and velocities of the joint."""
+    """Residuals that vanish if an inertia can move across a joint, at sampled states."""
     rng = np.random.default_rng(0)
     parts = []
     for _ in range(4):
@@ -188,7 +188,7 @@ def _residuals(joint, I):
 
 @names_itself
 def augmented_bodies(model: Model, *, floating: bool = False) -> list[Inertia]:
-    """Augmented bodies: each with the masses that it carries as particles at its joints.
+    """Augmented bodies: each with the masses it carries as particles at its joints.
 
     They are constant, and occur in equations of motion about the joints. On a fixed base a
     body gets a particle at each joint to a child, as heavy as all that the child carries; on a
@@ -228,7 +228,7 @@ class Savings(NamedTuple):
 
 @names_itself
 def savings(model: Model) -> dict:
-    """Operations that lumping saves in RNEA, CRBA and ABA: ``Savings`` by name of the algorithm.
+    """Operations that lumping inertia saves in RNEA, CRBA and ABA, by algorithm.
 
     With loops, the first two are those of the spanning tree, and in place of ABA there is
     ``"closed loops"``: their forward dynamics by the null space or the range space.

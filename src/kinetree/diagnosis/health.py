@@ -50,7 +50,7 @@ class Health:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was found that costs more than one or two digits."""
+        """Whether no cause of larger rounding errors was found."""
         return not self.causes
 
     def __str__(self):
@@ -72,7 +72,7 @@ class Health:
 
 @on_host
 def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Health:
-    """Accuracy of the dynamics of a model at a state.
+    """Accuracy of a model's dynamics at a state, and causes of rounding errors.
 
     Args:
         model: the mechanism.
@@ -149,7 +149,7 @@ class Cause(NamedTuple):
 
 
 def far_frames(model):
-    """Bodies whose frame is more than ``FAR`` radii of gyration away from their mass centre.
+    """Warning about bodies whose frame is over ``FAR`` gyration radii from their mass centre.
 
     Rounding errors of an inertia grow with the square of that distance, beginning at about two
     radii — RBDA Fig. 10.2. At ten times as far they have cost two digits; links of robots whose
@@ -166,7 +166,7 @@ def far_frames(model):
 
 
 def near_frames(model):
-    """Bodies beyond the two radii of gyration from which on errors grow, up to ``FAR``."""
+    """Note about bodies whose frame is two to ``FAR`` gyration radii from their mass centre."""
     return [
         _distant(
             name,
@@ -179,20 +179,20 @@ def near_frames(model):
 
 
 def _distant(name, ratio, advice):
-    """Message about a mass centre far from its frame."""
+    """Text about a mass centre far from its frame."""
     what = f"the mass centre of body {name!r} is {ratio:.3g} radii of gyration from its frame"
     return Cause(what, advice)
 
 
 def _frame_distances(model, least, most):
-    """The three largest, with names."""
+    """Largest distances between mass centres and frames, with body names; at most three."""
     named = zip(model.body_names[1:], model.inertia[1:], strict=True)
     found = [(frame_distance(I), name) for name, I in named]
     return sorted((f for f in found if least < f[0] <= most), reverse=True)[:3]
 
 
 def frame_distance(I) -> float:
-    """Distance of a mass centre from the origin of its frame, in radii of gyration."""
+    """Distance of a mass centre from its frame's origin, in radii of gyration."""
     if not I.mass > 0:
         return 0.0
     distance = float(np.linalg.norm(np.asarray(I.first_moment, float))) / I.mass
@@ -203,7 +203,7 @@ def frame_distance(I) -> float:
 
 
 def far_from_origin(model, q):
-    """A mechanism far from the origin of its base: what is computed in base coordinates suffers."""
+    """Warning about a mechanism far from the base origin, where base coordinates lose digits."""
     if not model.body_count:
         return []
     places = np.asarray(all_poses(model, q))[:, :3, 3]
@@ -222,7 +222,7 @@ def far_from_origin(model, q):
 
 
 def fast_flight(model, q, qd):
-    """All bodies moving much faster than against each other."""
+    """Warning about bodies that all move much faster than relative to each other."""
     if not model.body_count or not np.any(qd):
         return []
     X_0, v = base_velocities(model, q, qd)
@@ -240,7 +240,7 @@ def fast_flight(model, q, qd):
 
 
 def inertia_ratios(model):
-    """A heavy body behind a light one: the heavy one decides, and the light one drowns in it."""
+    """Warning about heavy bodies carried by light ones, which cost digits."""
     mass = [float(I.mass) if I is not None else 0.0 for I in model.inertia]
     pairs = [(mass[i], mass[p], i, p) for i, p in enumerate(model.parent) if i and p]
     worst = [(m / M, i, p) for m, M, i, p in pairs if M > 0 and m / M > UNLIKE]
@@ -255,7 +255,7 @@ def inertia_ratios(model):
 
 
 def unlike_neighbours(model):
-    """Joined bodies whose masses or moments of inertia differ widely, whichever is the larger.
+    """Warning about neighbouring bodies with very different masses or moments of inertia.
 
     A body ten times as large as another of the same material has a thousand times its mass, and
     1e5 times its moments of inertia — RBDA §10.1.
@@ -282,19 +282,19 @@ def unlike_neighbours(model):
 
 
 def _mass_and_inertia(I):
-    """Mass and trace of the rotational inertia about the centre of mass."""
+    """Mass and trace of the rotational inertia about the mass centre."""
     m = float(I.mass)
     about = I.rotational_at_center if m else I.rotational  # a massless body has no centre
     return m, float(np.trace(np.asarray(about, float)))
 
 
 def _ratio(a, b):
-    """The larger over the smaller; 1 where one of them is nothing, as for a massless body."""
+    """Ratio of the larger to the smaller number; 1 if one is zero."""
     return max(a / b, b / a) * (1 + 1e-9) if min(a, b) > 0 else 1.0
 
 
 def unlike_joints(model, q, condition):
-    """A large condition number that scaling of the variables removes: joints are unlike."""
+    """Warning about a condition number that scaling of the variables would reduce."""
     own = np.diagonal(joint_space_inertia(model, q))
     most, least = (_owner(model, int(k)) for k in (np.argmax(own), np.argmin(own)))
     names = model.joint_names
@@ -307,7 +307,7 @@ def unlike_joints(model, q, condition):
 
 
 def singular_variables(model, q):
-    """Joints close to where their position variables are singular: gimbal lock, a full turn."""
+    """Warning about joints close to a singularity of their position variables."""
     found = []
     for name, joint, at in zip(model.joint_names, model.joint[1:], model.q_slice[1:], strict=True):
         distance = abs(float(joint.singularity(q[at])))
@@ -325,7 +325,7 @@ def singular_variables(model, q):
 
 
 def singular_loops(model, q):
-    """Loops close to where their constraints become dependent, the fourth cause of RBDA §10.1.
+    """Warning about loops whose constraints are nearly dependent — RBDA §10.1.
 
     There accelerations and loop forces are small differences of large numbers.
     """
@@ -347,7 +347,7 @@ def singular_loops(model, q):
 
 
 def unexplained_loss(digits):
-    """Digits that forward dynamics lost for another reason."""
+    """Warning about digits that forward dynamics lost for unknown reasons."""
     return Cause(
         f"rounding takes {digits:.1f} decimal digits from forward dynamics",
         "inertias of the joints differ widely: look at units, and at bodies that hardly matter",
@@ -355,12 +355,12 @@ def unexplained_loss(digits):
 
 
 def singular_motion(error):
-    """No forward dynamics at all at this state."""
+    """Warning that forward dynamics fails at this state."""
     return Cause(str(error), "no accelerations can be computed at this state")
 
 
 def sensitive_chain(model, q, condition):
-    """Accelerations that depend on small differences of forces.
+    """Warning about accelerations that depend on small differences of forces.
 
     Args:
         model: the mechanism.
@@ -398,7 +398,7 @@ def _owner(model, k):
 
 
 def allowed_velocities(model, q) -> np.ndarray:
-    """A basis of the velocities that loops allow, (nv, p), orthonormal in units of the loops.
+    """Basis (nv, p) of the velocities that loops allow, orthonormal in scaled units.
 
     Without loops, the unit matrix.
     """
@@ -410,7 +410,7 @@ def allowed_velocities(model, q) -> np.ndarray:
 
 
 def trial_acceleration(model, q, qd) -> np.ndarray:
-    """An acceleration to compute with: 1 in every direction that loops allow, (nv,)."""
+    """Test acceleration (nv,): 1 along every direction that loops allow."""
     if not model.is_constrained:
         return np.ones(model.nv)
     N, c, units = allowed_velocities(model, q), constraint(model, q, qd), scaling(model)
@@ -420,7 +420,7 @@ def trial_acceleration(model, q, qd) -> np.ndarray:
 
 
 def condition_number(model, q, *, scaled=False) -> float:
-    """Condition number of the inertia matrix: relative errors of ``tau`` may grow by it in ``qdd``.
+    """Condition number of the inertia matrix, which amplifies errors from ``tau`` to ``qdd``.
 
     Infinite where a variable has no inertia at all.
 
@@ -441,12 +441,12 @@ def condition_number(model, q, *, scaled=False) -> float:
 
 
 def worst_chain(links: int) -> float:
-    """About the condition number of a straight chain of equal links, ``4 n⁴``."""
+    """Typical condition number of a straight chain of equal links, ``4 n⁴``."""
     return 4.0 * links**4
 
 
 def round_trip_error(model, q, qd) -> float:
-    """Largest relative error of accelerations after inverse and then forward dynamics."""
+    """Largest relative error of accelerations after inverse and forward dynamics."""
     if not model.nv:
         return 0.0
     qdd = trial_acceleration(model, q, qd)
@@ -456,7 +456,7 @@ def round_trip_error(model, q, qd) -> float:
 
 
 def digits_lost(model, q, qd):
-    """Decimal digits that rounding takes from inverse and from forward dynamics, at this state.
+    """Decimal digits that inverse and forward dynamics lose to rounding at a state.
 
     Measured: the same code is run in single precision, whose errors are large enough to be seen in
     double precision. Inputs are rounded beforehand, so that both start from the same numbers.
@@ -477,12 +477,12 @@ def digits_lost(model, q, qd):
 
 
 def _on_the_manifold(model, q):
-    """Unit quaternions again after rounding, as nearly as single precision can have them."""
+    """Configuration with quaternions normalised again after rounding."""
     return model.integrate(q.astype(np.float64), np.zeros(model.nv)).astype(np.float32)
 
 
 def influence(model, q, qd):
-    """Relative change of the accelerations per relative change of each body's inertia, (bodies,).
+    """Relative sensitivity of the accelerations to each body's inertia, (bodies,).
 
     ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces, along the
     motions that loops allow.

@@ -20,11 +20,11 @@ class OperationTotal:
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """Sum of multiplications and additions."""
         return self.m + self.a
 
     def weighted_sum(self, addition: float = 1.0) -> float:
-        """Both together, an addition counting as a fraction of a multiplication."""
+        """Weighted sum of operations; an addition counts as ``addition`` multiplications."""
         return self.m + addition * self.a
 
     def __add__(self, other):
@@ -89,7 +89,7 @@ TABLE_10_1 = (
 
 
 def best(algorithm, n, addition=1.0) -> OperationTotal:
-    """The lowest published cost of an algorithm for a chain of ``n`` joints.
+    """Lowest published operation count of an algorithm for a chain of ``n`` joints.
 
     Args:
         algorithm: ``"RNEA"``, ``"CRBA"``, ``"factorize and solve"`` or ``"ABA"``.
@@ -109,7 +109,7 @@ _MOVE_INERTIA_GENERAL, _MOVE_VECTOR_GENERAL = OperationTotal(47, 48), OperationT
 
 
 def inertia_matrix_cost(parent) -> OperationTotal:
-    """Cost of the inertia matrix of a tree of revolute joints — RBDA (10.4), (10.10)–(10.12).
+    """Operations of the inertia matrix of a tree — RBDA (10.4), (10.10)–(10.12).
 
     Only one child of each body can be reached along Denavit-Hartenberg axes; it is taken to be
     the one that carries most bodies. Bodies on the base need no transform.
@@ -134,7 +134,7 @@ def inertia_matrix_cost(parent) -> OperationTotal:
 
 
 def factorization_cost(parent) -> OperationTotal:
-    """Cost of the LTDL factorisation of that matrix and one solution — RBDA Table 6.6, (6.28)."""
+    """Operations of LTDL factorisation and one solution for a tree — RBDA Table 6.6, (6.28)."""
     n = len(parent) - 1
     depth = [0] * len(parent)  # ancestors other than the base
     for i in range(1, n + 1):
@@ -152,7 +152,7 @@ def _subtree_sizes(parent):
 
 
 def forward_dynamics_cost(n, source="Featherstone 2005") -> OperationTotal:
-    """Cost of forward dynamics of a chain by its inertia matrix: RNEA, CRBA, factorise and solve.
+    """Operations of forward dynamics of a chain by its inertia matrix.
 
     Args:
         n: number of joints.
@@ -163,7 +163,7 @@ def forward_dynamics_cost(n, source="Featherstone 2005") -> OperationTotal:
 
 
 def crossover(first, second, n=range(2, 200), addition=1.0) -> int:
-    """The first of some sizes at which ``first(n)`` costs more than ``second(n)``.
+    """First of some sizes at which ``first(n)`` costs more than ``second(n)``.
 
     Args:
         first: function of the number of joints that returns a ``OperationTotal``.
@@ -177,7 +177,7 @@ def crossover(first, second, n=range(2, 200), addition=1.0) -> int:
 def cost_curves(
     sizes: Iterable[int], addition: float = 1.0, source: str = "Featherstone 2005"
 ) -> dict[str, list[float]]:
-    """The curves of RBDA Fig. 10.4: costs of forward dynamics of chains, and of its parts.
+    """Cost curves of RBDA Fig. 10.4: forward dynamics of chains, and its parts.
 
     Args:
         sizes: numbers of joints.

@@ -31,7 +31,7 @@ _MOST = 8
 
 
 def names(facts):
-    """Names that are used twice."""
+    """Findings about names that are used twice."""
     for parts in (facts.links, facts.joints):
         first = {}
         for part in parts:
@@ -42,7 +42,7 @@ def names(facts):
 
 
 def connections(facts):
-    """References that lead nowhere, links with two parents, cycles and loose ends."""
+    """Findings about unknown references, links with two parents, cycles, loose links."""
     links = {link.name: link for link in reversed(facts.links)}
     joints = [j for j in facts.joints if j.parent and j.child]
     for joint in joints:
@@ -70,7 +70,7 @@ def connections(facts):
 
 
 def _cut(name):
-    """Name, shortened if it is long."""
+    """Name shortened if it is long."""
     return name if len(name) <= 40 else f"{name[:37]}..."
 
 
@@ -85,7 +85,7 @@ def _two_parents(joints):
 
 
 def _cycles(parent):
-    """Each cycle of links once, children before parents."""
+    """Cycles of links, each once, children before parents."""
     settled = set()
     for start in parent:
         path, name = {}, start
@@ -98,7 +98,7 @@ def _cycles(parent):
 
 
 def _several_roots(facts, links, parent):
-    """Bodies that no joint connects to the largest tree."""
+    """Findings about bodies that no joint connects to the largest tree."""
     roots = [name for name in links if name not in parent]
     trees = Counter(_roots(links, parent).values())
     if len(roots) < 2:
@@ -114,7 +114,7 @@ def _several_roots(facts, links, parent):
 
 
 def _roots(links, parent):
-    """The root that each link hangs on in the end; none for cycles."""
+    """Root of the tree that each link belongs to; none for cycles."""
     found = {}
     for start in links:
         path, name = {}, start
@@ -132,7 +132,7 @@ _LIMITED = ("revolute", "prismatic")
 
 
 def limits(facts):
-    """Bounds of positions, speeds and forces, joint by joint."""
+    """Findings about joint limits of positions, velocities and efforts."""
     limited = any(j.has_limits for j in facts.joints)
     for joint in facts.joints:
         if joint.kind not in (*_LIMITED, "continuous"):
@@ -148,7 +148,7 @@ def limits(facts):
 
 
 def _positions(joint):
-    """Findings about limits of positions that exclude each other."""
+    """Findings about position limits that exclude each other."""
     if joint.kind not in _LIMITED or joint.lower is None or joint.upper is None:
         return
     if joint.lower > joint.upper:
@@ -160,7 +160,7 @@ def _positions(joint):
 
 
 def _magnitudes(joint):
-    """Findings about limits of efforts and velocities that are negative."""
+    """Findings about negative limits of efforts and velocities."""
     for name, value in (("effort", joint.effort), ("velocity", joint.velocity)):
         if value is not None and value < 0:
             text = f"its {name} limit is {value:g}"
@@ -172,7 +172,7 @@ def _magnitudes(joint):
 
 
 def couplings(model):
-    """Joints that others would drive beyond their limits."""
+    """Findings about joints that couplings drive beyond their limits."""
     for coupling in model.couplings:
         follower = model.bodies[coupling.joint - 1]
         lower, upper = _bounds(follower)
@@ -203,7 +203,7 @@ def _bounds(body):
 
 
 def actuators(model):
-    """Actuators without effect, or without bounds."""
+    """Findings about actuators without effect, or without bounds."""
     for actuator in model.actuators:
         part = part_name("actuator", actuator.name)
         if not np.any(actuator.gear):
@@ -235,7 +235,7 @@ def check(
     srdf: str | os.PathLike | None = None,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
 ) -> Findings:
-    """Findings about a robot, the worst first: what is wrong, suspicious or notable.
+    """Findings about a robot, the worst first.
 
     Args:
         robot: a ``Model``, or the path of a file of any format that ``load`` reads. A URDF file
@@ -255,7 +255,7 @@ def check(
 
 
 def _of_file(path, floating_base, srdf, folders):
-    """Findings about a file: its text, what loading it says, and its model."""
+    """Findings about a file: its text, the loader's notices, its model."""
     facts, found_in_text = _text_of(path, folders)
     try:
         model, notices, _ = read(path, floating_base=floating_base, srdf=srdf, folders=folders)
@@ -267,7 +267,7 @@ def _of_file(path, floating_base, srdf, folders):
 
 
 def _text_of(path, folders):
-    """Facts of a URDF file, and findings in the text of an XML file; none in what is not XML."""
+    """Facts of a URDF file, and findings in XML text; empty for other formats."""
     try:
         if os.path.isfile(path) and os.path.getsize(path) <= LIMIT_BYTES:
             with open(path, "rb") as file:
@@ -285,7 +285,7 @@ def _text_of(path, folders):
 
 
 def _of_model(model, facts=None):
-    """Findings of a model; ``facts`` of the file that it came from have the lines."""
+    """Findings about a model; ``facts`` of its file have the line numbers."""
     if model.scalar_type().kind != "f":
         text = "its numbers are formulas; only models of plain numbers are checked"
         return [finding_of("formulas", part_name("model", model.name), text)]
@@ -316,7 +316,7 @@ def _of_model(model, facts=None):
 
 
 def _of_facts(facts):
-    """Findings about the facts of a file, without a model."""
+    """Findings about a file's facts, without a model."""
     return chain(
         names(facts),
         connections(facts),
@@ -332,7 +332,7 @@ def _of_facts(facts):
 
 
 def _unreadable(error, path, findings):
-    """The loader's own words, unless an error at the same line says it already."""
+    """Findings with the loader's error added, unless one at the same line exists."""
     at = re.match(r"(.*?):(\d+): (.*)", str(error), re.S)
     line, message = (int(at[2]), at[3]) if at and at[1] == path else (0, str(error))
     errors = [f for f in findings if f.severity == "error"]
@@ -343,7 +343,7 @@ def _unreadable(error, path, findings):
 
 
 def _loader_findings(notices, findings):
-    """Notices of the loader, unless a finding says the same; those of pictures in one."""
+    """Findings from the loader's notices, unless another says the same."""
     meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
     wrong = {
         (f.place.line, name)

@@ -28,7 +28,7 @@ _CONFIGURATIONS, _MOST_WORK = 8, 20_000
 
 
 def singular_joints(model, known=()):
-    """Joints that move no inertia, alone or together, besides those already ``known``."""
+    """Findings about joints that move no inertia, besides those ``known``."""
     idle = [name for name in joints_without_inertia(model) if not _is_locked(model, name)]
     for name in idle:
         if name not in known:
@@ -43,13 +43,13 @@ def singular_joints(model, known=()):
 
 
 def _is_locked(model, name):
-    """Whether the variables of a joint are singular at its neutral position, such as Euler's."""
+    """Whether a joint's variables are singular at its neutral position."""
     joint = model.joint[model.joint_index(name)]
     return abs(float(joint.singularity(joint.neutral()))) < 1e-6
 
 
 def conditioning(model, seed=0):
-    """The worst inertia matrix at a few random configurations."""
+    """Finding about an ill-conditioned inertia matrix at random configurations."""
     if model.nv == 0:
         return
     if _work(model) > _MOST_WORK:
@@ -80,7 +80,7 @@ USUAL_STEP = 1e-3
 
 
 def stiffness(model):
-    """The spring, damper or servo that is too fast for explicit steps of the usual length."""
+    """Finding about a spring, damper or servo too stiff for usual explicit steps."""
     if _work(model) > _MOST_WORK:
         return
     postures = [p.q for p in model.postures if p.q.size] or None
@@ -98,7 +98,7 @@ def stiffness(model):
 
 
 def _work(model):
-    """Steps that an inertia matrix takes: one for each body and each of its ancestors.
+    """Number of steps to compute an inertia matrix: body-ancestor pairs.
 
     Its eigenvalues take as long as one step for every few thousand products of a cubic algorithm.
     """
@@ -113,7 +113,7 @@ _MOST_SHAPES = 400
 
 
 def overlaps(model):
-    """Shapes that may touch and are in each other at home, the deepest first."""
+    """Findings about shapes that overlap in the home posture, the deepest first."""
     solid = [g for g in model.geometry if g.collision]
     if len(solid) > _MOST_SHAPES:
         text = f"whether its {len(solid)} shapes overlap was not computed"
@@ -154,7 +154,7 @@ def overlaps(model):
 
 
 def _home(model):
-    """Place of the robot in words, and its configuration; None where there is none."""
+    """Home posture in words and as a configuration; None where there is none."""
     names = [p.name for p in model.postures if p.q.size]
     if names:
         name = "home" if "home" in names else names[0]
@@ -169,7 +169,7 @@ def _home(model):
 
 
 def _is_readable(shape):
-    """Whether a shape needs no mesh, or one that exists in a known format."""
+    """Whether a shape has no mesh, or one in a known format that exists."""
     mesh = shape.shape
     return not isinstance(mesh, Mesh) or (
         os.path.isfile(mesh.path) and mesh.path.lower().endswith(FORMATS)
@@ -183,7 +183,7 @@ CLOSED = 1e-6
 
 
 def loops(model, seed=0):
-    """Loops that do not close, and constraints that are redundant or prevent all motion."""
+    """Findings about loops that do not close, or are redundant or locked."""
     if not model.is_constrained:
         return
     part, model = part_name("model", model.name), model.at(0.0)
@@ -219,28 +219,28 @@ def loops(model, seed=0):
 
 
 def _freedoms(left):
-    """Words for the degrees of freedom that remain."""
+    """Remaining degrees of freedom in words."""
     return f"{left} {'degree of freedom remains' if left == 1 else 'degrees of freedom remain'}"
 
 
 def _error(model, q):
-    """Largest closure error, scaled."""
+    """Largest scaled closure error of a configuration."""
     return np.max(np.abs(closing(model, q)[0] * scaling(model).rows), initial=0.0)
 
 
 def _postures(model):
-    """Configurations of all postures."""
+    """Configurations of all postures of a model."""
     return [posture.q for posture in model.postures]
 
 
 def _some(names, most=6):
-    """First few of many names."""
+    """First few of many names, as text."""
     more = f", and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def _open(model, q):
-    """Findings about loops and constraints that stay open in a configuration."""
+    """Findings about loops that stay open in a configuration."""
     gaps, errors = loop_gaps(model, q), np.abs(closing(model, q)[0] * scaling(model).rows)
     owners = [row.owner for row in rows_of(model)]
     parts = [("loop", "loop joint", loop.name) for loop in model.loops]

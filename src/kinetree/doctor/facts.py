@@ -31,12 +31,12 @@ class LinkFacts:
 
     @property
     def part(self) -> str:
-        """Name in findings."""
+        """Name of the link in findings."""
         return part_name("body", self.name)
 
     @property
     def has_mass(self) -> bool:
-        """Whether it has a positive mass."""
+        """Whether the link has a positive mass."""
         return self.mass is not None and self.mass > 0
 
 
@@ -65,12 +65,12 @@ class JointFacts:
 
     @property
     def part(self) -> str:
-        """Name in findings."""
+        """Name of the joint in findings."""
         return part_name("joint", self.name)
 
     @property
     def moves(self) -> bool:
-        """Whether it has any freedom."""
+        """Whether the joint has any freedom."""
         return self.kind != "fixed"
 
 
@@ -83,7 +83,7 @@ class Facts:
     from_file: bool = False
 
     def subtrees(self) -> dict[str, list[LinkFacts]]:
-        """The links that hang on a link, itself first, for each that carries no mass at all.
+        """Massless subtrees: the links on each link, itself first, if none has mass.
 
         A link that has mass, or carries one that has, is left out; cycles come to an end.
         """
@@ -113,7 +113,7 @@ class Facts:
 
 
 def from_model(model) -> Facts:
-    """The facts of a model of plain numbers."""
+    """Facts of a model with plain numbers."""
     links = {i: LinkFacts(name) for i, name in enumerate(model.body_names)}
     for i, body in enumerate(model.bodies, start=1):
         m = float(np.real(body.inertia.mass))
@@ -153,7 +153,7 @@ _URDF = {"free": "floating"}  # whose names differ from ours
 
 
 def corners(shape, placement) -> list[np.ndarray]:
-    """Corners of a box around a shape, in body coordinates; none for grounds and meshes."""
+    """Corners of a shape's bounding box in body coordinates; empty for planes and meshes."""
     if not isinstance(shape, geometry.Solid):
         return []
     half = np.array(shape.half_extents, dtype=float)

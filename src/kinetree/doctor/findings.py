@@ -10,7 +10,7 @@ from kinetree.notebook import block, table
 
 
 def _mend(self) -> str:
-    """Former name of ``fix``, which warns."""
+    """Deprecated name of ``fix``; warns."""
     name = type(self).__name__
     warn(f"{name}.mend is called {name}.fix", DeprecationWarning)
     return self.fix
@@ -327,23 +327,23 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """File and line if known, and the part."""
+        """Place of the finding: file and line if known, and the part."""
         return ": ".join(filter(None, (str(self.place), self.part)))
 
     @property
     def why(self) -> str:
-        """Why it matters."""
+        """Reason why the finding matters."""
         return KINDS[self.code].why
 
     @property
     def fix(self) -> str:
-        """Advice that fixes it."""
+        """Advice how to fix the finding."""
         return KINDS[self.code].fix
 
     mend = property(_mend, doc="Deprecated: ``fix``.")
 
     def to_dict(self) -> dict:
-        """The finding as plain strings and numbers, ready for JSON."""
+        """Finding as plain strings and numbers, ready for JSON."""
         return {
             "severity": self.severity,
             "code": self.code,
@@ -381,17 +381,17 @@ class Findings(tuple):
 
 
 def part_name(kind, name) -> str:
-    """A part as findings name it, such as ``body 'hand'``; long names are cut."""
+    """Part as findings name it, such as ``body 'hand'``; long names are cut."""
     return f"{kind} {short(name)}"
 
 
 def finding_of(code, part, message, place=None, *, severity=None) -> Finding:
-    """A finding with the severity of its kind, unless another is given."""
+    """Finding by its code, with its usual severity unless another is given."""
     return Finding(severity or KINDS[code].severity, code, part, message, place or NOWHERE)
 
 
 def in_order(findings) -> Findings:
-    """The worst first, what changes motion before the rest; then as they stand in the file.
+    """Findings sorted: the worst first, then effects on motion, then by place.
 
     The same finding comes once. What the model leaves out is first of the warnings if it changes
     motion, and otherwise last of the notes, in the order of the loader.

@@ -30,7 +30,7 @@ FAR = 3.0
 
 
 def lengths(facts):
-    """Distances and sizes of dozens of metres."""
+    """Findings about distances and sizes of dozens of metres."""
     far = [j for j in facts.joints if j.kind != "floating" and _norm(j.offset) > LONGEST]
     if far:
         worst = max(far, key=lambda j: _norm(j.offset))
@@ -52,7 +52,7 @@ def lengths(facts):
 
 
 def masses(facts):
-    """Bodies heavier than any material of their size, and those lighter than air."""
+    """Findings about bodies denser than any material, or lighter than air."""
     fixed = {j.child for j in facts.joints if not j.moves}  # these count as part of another
     for link, size in _sizes(facts):
         if _is_too_heavy(link, size):
@@ -67,13 +67,13 @@ def masses(facts):
 
 
 def _is_too_heavy(link, size):
-    """Whether nothing is so dense; small bodies may be more than what is drawn of them."""
+    """Whether a link is denser than any material; small ones may be incompletely drawn."""
     least = 1.0 if link.extent and not link.has_meshes else 20.0
     return link.has_mass and link.mass > least and size > 0 and link.mass > DENSEST * size**3
 
 
 def inertias(facts):
-    """Bodies whose radius of gyration does not fit their size, or any material."""
+    """Findings about radii of gyration that do not fit a body's size."""
     sizes = list(_sizes(facts))
     largest = max((size for _, size in sizes), default=0.0)
     for link, size in sizes:
@@ -94,7 +94,7 @@ def inertias(facts):
 
 
 def _density(link) -> float:
-    """The least that the densest part of a body can have [kg/m³]; 0 for points.
+    """Smallest possible density of a body's densest part [kg/m³]; 0 for points.
 
     Of all bodies that are no denser than that, a ball has the smallest moments: ``3 I = tr(I)``
     and ``I = 2/5 m r²``.
@@ -104,7 +104,7 @@ def _density(link) -> float:
 
 
 def centers(facts):
-    """Mass centres far from the geometry of their body."""
+    """Findings about mass centres far from the body's geometry."""
     for link in facts.links:
         if link.center is None or not link.has_mass:
             continue
@@ -121,7 +121,7 @@ def centers(facts):
 
 
 def angles(facts):
-    """Limits of turning joints that are round numbers of degrees."""
+    """Findings about angle limits that look like degrees."""
     for joint in facts.joints:
         bounds = [abs(x) for x in (joint.lower, joint.upper) if x is not None]
         if joint.kind == "revolute" and any(20 < x <= 1080 for x in bounds):
@@ -130,7 +130,7 @@ def angles(facts):
 
 
 def rotations(root, path):
-    """Roll, pitch and yaw, or Euler angles, of an XML file that are round numbers of degrees."""
+    """Findings about roll-pitch-yaw or Euler angles in XML that look like degrees."""
     compiler = root.find("{*}compiler")  # of MJCF, where angles are in degrees by default
     in_radians = compiler is not None and compiler.get("angle") == "radian"
     for element in root.iter("*"):
@@ -152,7 +152,7 @@ def rotations(root, path):
 
 
 def _owner(element):
-    """The link, joint or other part around an element, as findings name it."""
+    """Named part (link, joint, ...) around an XML element."""
     for e in (element, *element.iterancestors()):
         if e.get("name") and tag_of(e) not in ("visual", "collision"):
             return part_name({"link": "body"}.get(tag_of(e), tag_of(e)), e.get("name"))
@@ -160,7 +160,7 @@ def _owner(element):
 
 
 def gravity(model):
-    """Gravity stronger than on Jupiter."""
+    """Finding about gravity stronger than on Jupiter."""
     strength = _norm(np.real(model.gravity).astype(float))
     if strength > 30:
         yield finding_of(
@@ -169,7 +169,7 @@ def gravity(model):
 
 
 def _sizes(facts):
-    """Every link with its size: of its geometry, and from its origin to joints on it."""
+    """Links with their size: of their geometry and the distances to joints."""
     reach = {}
     for joint in facts.joints:
         if joint.kind != "floating":
@@ -181,7 +181,7 @@ def _sizes(facts):
 
 
 def _box(link):
-    """Lengths of the box around a link."""
+    """Edge lengths of the box around a link."""
     return np.ptp(np.array(link.extent), axis=0)
 
 
@@ -194,14 +194,14 @@ def _norm(x):
 
 
 def missing_meshes(model):
-    """Every mesh whose file does not exist."""
+    """Findings about meshes whose file does not exist."""
     for part, mesh in _meshes(model):
         if not os.path.isfile(mesh.path):
             yield finding_of("mesh-missing", part, f"there is no file {mesh.path!r}")
 
 
 def unusable_meshes(model):
-    """Meshes that cannot be read, and those of dozens of metres."""
+    """Findings about meshes that cannot be read, or are dozens of metres large."""
     there = [
         (part, mesh)
         for part, mesh in _meshes(model)
@@ -223,7 +223,7 @@ def unusable_meshes(model):
 
 
 def _meshes(model):
-    """Names of bodies with their meshes."""
+    """Names of bodies with the meshes of their shapes."""
     for geometry in model.geometry:
         if isinstance(geometry.shape, Mesh):
             yield part_name("body", model.body_names[geometry.body]), geometry.shape
@@ -231,7 +231,7 @@ def _meshes(model):
 
 @lru_cache(maxsize=1024)
 def _size(path, changed, *scale):
-    """Diagonal of the box around a mesh."""
+    """Diagonal of a mesh's bounding box [m]."""
     del changed  # a file that has changed is read again
     return float(np.linalg.norm(np.ptp(read_triangles(path, scale).bounds, axis=0)))
 
@@ -246,7 +246,7 @@ NOTHING = 1e-16
 
 
 def impossible_inertias(facts):
-    """Every body whose mass or moments contradict each other."""
+    """Findings about bodies whose mass and moments contradict each other."""
     for link in facts.links:
         if link.mass is None or not np.isfinite(link.mass):
             continue
@@ -263,7 +263,7 @@ def impossible_inertias(facts):
 
 
 def _moments(link, I):
-    """Findings about moments of inertia that no body can have."""
+    """Findings about physically impossible moments of inertia."""
     size = float(np.max(np.abs(I)))
     asymmetry = float(np.max(np.abs(I - I.T)))
     if asymmetry > 1e-6 * size:
@@ -293,7 +293,7 @@ def _moments(link, I):
 
 
 def idle_joints(facts) -> dict:
-    """The moving joints all of whose bodies have no mass, by name, each with its bodies."""
+    """Joints all of whose bodies are massless, by name, with these bodies."""
     massless = facts.subtrees()
     return {
         joint.name: (joint, massless[joint.child])
@@ -303,7 +303,7 @@ def idle_joints(facts) -> dict:
 
 
 def massless_leaves(facts):
-    """Joints that move nothing that has mass, each chain of them once."""
+    """Findings about chains of joints that move no mass."""
     idle = idle_joints(facts)
     below = {x.name for joint, moved in idle.values() for x in moved if x.name != joint.child}
     for joint, moved in idle.values():

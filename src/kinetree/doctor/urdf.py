@@ -20,7 +20,7 @@ _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
 
 
 def read_facts(source, path, folders):
-    """Facts and findings of a URDF file; LoadError where it is not XML."""
+    """Facts and findings of a URDF file; LoadError if the text is not XML."""
     reader = _Reader(path, folders)
     for element in parse(source, path).findall("*"):
         if tag_of(element) == "link":
@@ -53,7 +53,7 @@ class _Reader:
         self.facts.links.append(link)
 
     def inertial(self, link, inertial):
-        """Read mass and inertia of a link."""
+        """Read the mass and inertia of a link."""
         mass, inertia = _child(inertial, "mass"), _child(inertial, "inertia")
         if mass is None:
             self.report("incomplete", link.part, "<inertial> has no <mass>", inertial)
@@ -93,7 +93,7 @@ class _Reader:
             link.extent += corners(solid, placement)
 
     def mesh(self, link, element):
-        """Note a mesh of a link, and a finding if its file is missing."""
+        """Read a mesh of a link; a finding if its file is missing."""
         name = self.text(element, "filename", "mesh", link.part)
         if name:
             try:
@@ -133,7 +133,7 @@ class _Reader:
         self.facts.joints.append(joint)
 
     def end(self, element, tag, part):
-        """Name of the link at one end of a joint."""
+        """Name of the link at one end of a joint; a finding if it is missing."""
         child = _child(element, tag)
         if child is None:
             self.report("incomplete", part, f"it has no <{tag}>", element)
@@ -155,7 +155,7 @@ class _Reader:
                     self.report(f"limit-{name}", joint.part, f"<limit> has no {name}", element)
 
     def mimics(self):
-        """Findings about joints that follow themselves or unknown ones."""
+        """Add findings about joints that mimic themselves or unknown joints."""
         known = {joint.name for joint in self.facts.joints}
         for part, name, source, element in self.following:
             if source == name:
@@ -178,18 +178,18 @@ class _Reader:
         return Plucker(rx(roll) @ ry(pitch) @ rz(yaw), np.array(xyz))
 
     def sizes(self, element, name, count, part):
-        """Sizes of a shape; a finding where one is negative."""
+        """Sizes of a shape; a finding if one is negative."""
         sizes = self.numbers(element, name, count, part)
         if any(size < 0 for size in sizes):
             self.report("number", part, f"{label(element)}: {name} is negative", element)
         return tuple(abs(size) for size in sizes)
 
     def number(self, element, name, part, default=None):
-        """Number of an attribute; a finding where it is wrong."""
+        """Number of an attribute; a finding if it is wrong."""
         return self.numbers(element, name, 1, part, None if default is None else (default,))[0]
 
     def numbers(self, element, name, count, part, default=None, *, finite=True):
-        """The numbers of an attribute; a finding and the default or NaN where it has none."""
+        """Numbers of an attribute; a finding, and the default or NaN, if it has none."""
         text = element.get(name)
         if text is None:
             if default is None:
@@ -202,7 +202,7 @@ class _Reader:
             return default or (math.nan,) * count
 
     def text(self, element, name, kind, part=None):
-        """Attribute of an element; a finding where it is missing."""
+        """Text of an attribute; a finding if it is missing."""
         value = element.get(name)
         if not value:
             text = f"<{kind}> has no {name}"
@@ -210,7 +210,7 @@ class _Reader:
         return value
 
     def place(self, element):
-        """File and line of an element."""
+        """File and line of an XML element, as text."""
         return Place(self.path, element.sourceline)
 
     def report(self, code, part, message, element):

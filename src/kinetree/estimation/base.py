@@ -65,7 +65,7 @@ def move(
     F: "float[:]",
     G: "float[:]",
 ) -> None:
-    """The state ``y`` after an interval; its error is ``F e + Gᵀ w'`` after ``e`` and noise ``w'``.
+    """Predict the state ``y`` after an interval; its error is ``F e + Gᵀ w'``.
 
     Args:
         b: the robot.
@@ -135,7 +135,7 @@ def _roll(
     y: "float[:]",
     F: "float[:]",
 ) -> None:
-    """Centres of feet that roll, and their errors; of points that stay."""
+    """Contact points of rolling feet after an interval, and error terms; fixed ones stay."""
     n = b.errors
     R, S, K, A = local("float", 4, 3, 3)
     spin, d = local("float", 2, 3)
@@ -163,7 +163,7 @@ def _roll(
 
 @procedure
 def _from_noise(b: Base, y: "float[:]", w: "float[:]", F: "float[:]", G: "float[:]") -> None:
-    """How noise enters: as biases do for an interval, and as steps of biases and points."""
+    """Derivatives ``G`` of the predicted error by noise of sensors, biases and points."""
     n = b.errors
     R = local("float", 3, 3)
     for i in range(n):
@@ -182,7 +182,7 @@ def _from_noise(b: Base, y: "float[:]", w: "float[:]", F: "float[:]", G: "float[
 
 @procedure(inline=True)
 def _put(F: "float[:]", n: int, row: int, column: int, scale: float, A: "float[3, 3]") -> None:
-    """Write a block into a matrix."""
+    """Add a scaled 3×3 block to a matrix."""
     for i in range(3):
         for j in range(3):
             F[(row + i) * n + column + j] = scale * A[i, j]
@@ -198,7 +198,7 @@ def set_points(
     F: "float[:]",
     G: "float[:]",
 ) -> None:
-    """Points of contacts that close, as the legs have them; of open ones, zeros."""
+    """Set points of closing contacts from leg kinematics, zeros for open ones."""
     n = b.errors
     R, L = local("float", 2, 3, 3)
     R[:] = view(y, 0, 3, 3)
@@ -225,7 +225,7 @@ def set_points(
 
 @procedure
 def innovation(x: "float[:]", foot: "float[:]", c: int, r: "float[3]", N: "float[3, 3]") -> None:
-    """Disagreement of legs and state about a contact, ``ξ_p - ξ_d`` and noise ``N``."""
+    """Innovation of a contact: leg kinematics minus state, and its noise ``N``."""
     R, L = local("float", 2, 3, 3)
     R[:] = view(x, 0, 3, 3)
     r[:] = R @ view(foot, 0, 3) + view(x, 12, 3) - view(x, POINTS + 3 * c, 3)
@@ -235,7 +235,7 @@ def innovation(x: "float[:]", foot: "float[:]", c: int, r: "float[3]", N: "float
 
 @procedure
 def correct(b: Base, x: "float[:]", e: "float[:]") -> None:
-    """Take an error off a state: ``exp(-e) x``."""
+    """Correct a state by an error, ``x = exp(-e) x``."""
     R, V, S = local("float", 3, 3, 3)
     minus, u = local("float", 2, 3)
     minus[:] = -view(e, 0, 3)
@@ -255,7 +255,7 @@ def correct(b: Base, x: "float[:]", e: "float[:]") -> None:
 
 @procedure
 def orthogonal(R: "float[3, 3]") -> None:
-    """Take off what rounding errors add to a rotation: one step of Newton's method."""
+    """Reduce a rotation's deviation from orthogonality by one Newton step."""
     S, T = local("float", 2, 3, 3)
     T[:] = R
     S[:] = R @ (T.T @ T)
@@ -264,7 +264,7 @@ def orthogonal(R: "float[3, 3]") -> None:
 
 @procedure
 def difference(b: Base, x: "float[:]", y: "float[:]", e: "float[:]") -> None:
-    """The error ``e`` of the state ``x`` where ``y`` is true: ``x = exp(e) y``, turned little."""
+    """Invariant error ``e`` of a state ``x`` against ``y``: ``x = exp(e) y``, small rotation."""
     R, V = local("float", 2, 3, 3)
     v, u = local("float", 2, 3)
     R[:] = view(x, 0, 3, 3) @ view(y, 0, 3, 3).T
@@ -283,7 +283,7 @@ def difference(b: Base, x: "float[:]", y: "float[:]", e: "float[:]") -> None:
 
 @procedure
 def _solve(V: "float[3, 3]", u: "float[3]") -> None:
-    """``V x = u`` for a matrix close to unity, by its adjugate."""
+    """Solve ``V x = u`` for a 3×3 matrix close to the identity, by its adjugate."""
     a, b, c = local("float", 3, 3)
     a[:] = V[:, 0]
     b[:] = V[:, 1]
@@ -303,7 +303,7 @@ def _solve(V: "float[3, 3]", u: "float[3]") -> None:
 
 @procedure
 def transform(F: "float[:]", P: "float[:]", n: int, out: "float[:]") -> None:
-    """``P = F Pᵀ``, of square matrices, the first with many zeros; ``out`` is a workspace."""
+    """Product ``P = F Pᵀ`` of square matrices with a sparse ``F``; ``out`` is a workspace."""
     for i in range(n):
         for j in range(n):
             out[j * n + i] = P[i * n + j]
@@ -321,7 +321,7 @@ def transform(F: "float[:]", P: "float[:]", n: int, out: "float[:]") -> None:
 
 @procedure
 def spread(b: Base, F: "float[:]", G: "float[:]", does: "int[:]", P: "float[:]") -> None:
-    """The covariance ``F P Fᵀ + Gᵀ W G`` after an interval."""
+    """Predicted covariance ``F P Fᵀ + Gᵀ W G`` after an interval."""
     n = b.errors
     transform(F, P, n, b.product)
     transform(F, P, n, b.product)
@@ -338,7 +338,7 @@ def spread(b: Base, F: "float[:]", G: "float[:]", does: "int[:]", P: "float[:]")
 
 @procedure(inline=True)
 def noise_of(b: Base, does: "int[:]", k: int) -> float:
-    """Variance of a noise: factors of covariances have a variance of 1."""
+    """Variance of noise component ``k``; 1 for factors of covariances."""
     if k < NOISES:
         return b.variance[k]
     return b.variance[k] if does[(k - NOISES) // 3] == STAYS else 1.0
@@ -348,7 +348,7 @@ def noise_of(b: Base, does: "int[:]", k: int) -> float:
 def gain_of(
     b: Base, P: "float[:]", c: int, N: "float[3, 3]", H: "float[:]", K: "float[:]", S: "float[3, 3]"
 ) -> None:
-    """Gain of a measurement of a contact, ``K = P Hᵀ S⁻¹``, and ``H = P Hᵀ``, (n, 3) both.
+    """Kalman gain ``K = P Hᵀ S⁻¹`` of a contact measurement, and ``P Hᵀ``, (n, 3) both.
 
     ``S`` becomes the inverse of the covariance of the innovation.
     """
@@ -366,7 +366,7 @@ def gain_of(
 
 @procedure
 def invert(S: "float[3, 3]") -> None:
-    """The inverse of a symmetric positive matrix, by Cholesky's factor."""
+    """Inverse of a symmetric positive 3×3 matrix, by its Cholesky factor."""
     L = local("float", 3, 3)
     L[:] = 0.0
     for j in range(3):  # L becomes the inverse of the factor
@@ -391,7 +391,7 @@ def invert(S: "float[3, 3]") -> None:
 
 @procedure
 def narrow(b: Base, P: "float[:]", H: "float[:]", K: "float[:]") -> None:
-    """The covariance after a measurement, ``P - K Hᵀ``."""
+    """Covariance ``P - K Hᵀ`` after a measurement."""
     n = b.errors
     for i in range(n):
         row = view(P, i * n)
@@ -403,7 +403,7 @@ def narrow(b: Base, P: "float[:]", H: "float[:]", K: "float[:]") -> None:
 
 @procedure
 def make_symmetric(n: int, P: "float[:]") -> None:
-    """Take off what rounding errors add to a symmetric matrix."""
+    """Symmetrise a matrix that rounding has made asymmetric."""
     for i in range(n):
         for j in range(i):
             mean = 0.5 * (P[i * n + j] + P[j * n + i])

@@ -80,7 +80,7 @@ class BaseFilter(Estimator):
         gyro_bias: ArrayLike = (0.0, 0.0, 0.0),
         accelerometer_bias: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Start anew: all feet are in the air before the first reading.
+        """Reset the filter to an initial state, with all feet in the air.
 
         Args:
             q: positions at the start, (..., nq).
@@ -102,7 +102,7 @@ class BaseFilter(Estimator):
         rates: ArrayLike,
         contacts: ArrayLike | Sequence[str] | Mapping[str, Any],
     ) -> Estimate:
-        """The estimate after the next readings.
+        """Estimate of the base after the next sensor readings.
 
         Args:
             gyro: angular velocity of the interval that ends now, in the axes of the IMU [rad/s],

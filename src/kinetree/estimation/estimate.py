@@ -36,7 +36,7 @@ class Estimate:
 
     @property
     def orientation(self) -> np.ndarray:
-        """Orientation of the IMU in the world, (..., 3, 3)."""
+        """Orientation of the IMU in the world as rotation matrices, (..., 3, 3)."""
         return self.state[..., :9].reshape(*self.state.shape[:-1], 3, 3)
 
     @property
@@ -61,23 +61,23 @@ class Estimate:
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Places of the feet that stand [m], by name, (..., 3) each; zeros for those in the air."""
+        """Positions of standing feet [m] by name, (..., 3) each; zeros for feet in the air."""
         places = range(POINTS, POINTS + 3 * len(self.feet), 3)
         return {f: self.state[..., k : k + 3] for f, k in zip(self.feet, places, strict=True)}
 
     @property
     def closed(self) -> dict[str, np.ndarray]:
-        """Whether feet stand, by name."""
+        """Whether each foot stands, by name."""
         return self._by_foot(self.does != OPEN)
 
     @property
     def slipped(self) -> dict[str, np.ndarray]:
-        """Whether feet were not where they had stood, and will stand anew, by name."""
+        """Whether each foot slipped from where it stood, by name."""
         return self._by_foot(self.slips != 0)
 
     @property
     def nis(self) -> dict[str, np.ndarray]:
-        """Squares of the errors of places of feet, in standard deviations, by name.
+        """Normalised innovation squared of each foot's position, by name.
 
         About 3 on average where the noise is as large as assumed; 0 where nothing was compared.
         """
@@ -85,7 +85,7 @@ class Estimate:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance of the errors, estimate minus truth, (..., 15, 15).
+        """Covariance of the estimation errors, (..., 15, 15).
 
         Of orientation (a rotation vector along the axes of the world), velocity, position, and the
         biases of gyroscope and accelerometer.
@@ -95,12 +95,12 @@ class Estimate:
         return M @ P @ np.swapaxes(M, -1, -2)
 
     def _by_foot(self, values):
-        """Values by the name of the foot."""
+        """Dict of values by the name of the foot."""
         return dict(zip(self.feet, np.moveaxis(values, -1, 0), strict=True))
 
 
 def to_plain(x, n: int, sign: float) -> np.ndarray:
-    """Matrix from ``n`` invariant errors to plain ones, or back where ``sign`` is -1.
+    """Matrix from ``n`` invariant errors to additive ones, or back for ``sign`` -1.
 
     Errors of vectors lose what the error of the orientation turns them by.
     """

@@ -98,7 +98,7 @@ class Estimator:
     # --- what goes in ------------------------------------------------------------------------
 
     def _read(self, gyro, accelerometer, joints, rates, contacts):
-        """Have the readings of an interval."""
+        """Store the sensor readings of an interval, checked."""
         r = self._readings
         r.gyro[:] = self._flat(gyro, 3, "gyro")
         r.accelerometer[:] = self._flat(accelerometer, 3, "accelerometer")
@@ -107,14 +107,14 @@ class Estimator:
         r.closed[:] = self._stance(contacts).reshape(-1)
 
     def _flat(self, x, size, name):
-        """Numbers of all robots, one after another."""
+        """Array of all robots flattened, after a check of its shape."""
         x = np.asarray(x, dtype=float)
         if x.shape != (*self._lead, size):
             x = self._broadcast(x, size, name)
         return x.reshape(-1)
 
     def _broadcast(self, x, size, name):
-        """Array for all robots of the batch; an error if its shape does not fit."""
+        """Array broadcast to all robots of the batch; ShapeError if it does not fit."""
         try:
             if x.ndim and x.shape[-1] == size:
                 return np.broadcast_to(x, (*self._lead, size))
@@ -124,7 +124,7 @@ class Estimator:
         raise ShapeError(f"{name} must have shape ({expected}), got {x.shape}")
 
     def _stance(self, contacts) -> np.ndarray:
-        """1 for feet that are said to stand, (..., feet)."""
+        """Mask (..., feet) of the feet reported as standing."""
         names = self._names
         if isinstance(contacts, Mapping):
             self._require_feet(contacts)
@@ -139,14 +139,14 @@ class Estimator:
         return found
 
     def _require_feet(self, names):
-        """Raise an error unless all names are those of feet."""
+        """Raise UnknownNameError unless all names are those of feet."""
         for name in names:
             require_known(name, self._names, f"contacts name {name!r}, which is no foot")
 
     # --- the start ---------------------------------------------------------------------------
 
     def _start(self, q, qd, uncertainty, biases) -> tuple[np.ndarray, np.ndarray]:
-        """States and covariances to start from, (robots, width) and (robots, errors, errors)."""
+        """Initial states (robots, width) and covariances (robots, errors, errors)."""
         model, lead = self.model, self._lead
         q = np.broadcast_to(as_configuration(model, q), (*lead, model.nq)).astype(float)
         qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
@@ -164,7 +164,7 @@ class Estimator:
         return x.reshape(-1, self._width), (M @ P @ np.swapaxes(M, -1, -2)).reshape(-1, n, n)
 
     def _plain_covariance(self, uncertainty) -> np.ndarray:
-        """Covariance of the errors, from an ``Uncertainty`` or a matrix."""
+        """Covariance of additive errors, from an ``Uncertainty`` or a matrix."""
         if isinstance(uncertainty, Uncertainty):
             return uncertainty.covariance(self._setup.base.up)
         P = np.asarray(uncertainty, dtype=float)
@@ -178,7 +178,7 @@ class Estimator:
     # --- what comes out ----------------------------------------------------------------------
 
     def _estimate(self, x, P, does, f) -> Estimate:
-        """The estimate, of copies of everything.
+        """Estimate with copies of states and covariances.
 
         Args:
             x: states.
@@ -192,6 +192,6 @@ class Estimator:
         return Estimate(q, qd, x, self._names, does, slips, nis, P.reshape(*lead, n, n).copy())
 
     def _raise(self, code: int):
-        """The error for the robot whose readings are not finite."""
+        """Raise the error for the robot whose readings are not finite."""
         which = f" of robot {code - 1}" if self._lead else ""
         raise ShapeError(f"readings{which} must be finite numbers")

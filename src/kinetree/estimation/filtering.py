@@ -71,7 +71,7 @@ class IntervalReadings:
 
 @procedure
 def read(b: Base, legs: Legs, r: IntervalReadings, k: int, out: "float[:]") -> int:
-    """The reading of a robot as steps take it: 0, or 1 where numbers are not finite."""
+    """Read one robot's sensors for a step; 0, or 1 if numbers are not finite."""
     view(out, 0, 3)[:] = view(r.gyro, 3 * k, 3)
     view(out, 3, 3)[:] = view(r.accelerometer, 3 * k, 3)
     for i in range(legs.joints):
@@ -104,7 +104,7 @@ def read(b: Base, legs: Legs, r: IntervalReadings, k: int, out: "float[:]") -> i
 
 @procedure
 def _factor(S: "float[3, 3]") -> None:
-    """Cholesky's factor of a symmetric matrix, of which the lower half counts, in its place."""
+    """Cholesky factor of a symmetric matrix in place, by its lower half."""
     for j in range(3):
         for i in range(j, 3):
             total = S[i, j]
@@ -155,7 +155,7 @@ class Filter:
 
 @procedure
 def step_all(f: Filter) -> int:
-    """Predict and correct all robots: 0, or one more than the number of one without numbers."""
+    """Predict and correct the states of all robots; 0, or 1 + a failed robot's number."""
     b = f.base
     for k in range(f.robots):
         if read(b, f.legs, f.readings, k, f.reading) != 0:
@@ -179,7 +179,7 @@ def step_all(f: Filter) -> int:
 
 @procedure
 def change(b: Base, closed: "int[:]", does: "int[:]") -> None:
-    """Change what contacts do, by whether they are closed now."""
+    """Update contact phases (open, closing, closed) from contact flags."""
     for c in range(b.contacts):
         if closed[c] == 0:
             does[c] = OPEN
@@ -191,7 +191,7 @@ def change(b: Base, closed: "int[:]", does: "int[:]") -> None:
 
 @procedure
 def _predict(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]") -> None:
-    """Prediction of state and covariance by the IMU."""
+    """Predict state and covariance of a robot by its IMU."""
     b = f.base
     move(b, x, f.reading, f.noise, f.next, f.F, f.G)
     set_points(b, f.reading, does, f.noise, f.next, f.F, f.G)
@@ -202,7 +202,7 @@ def _predict(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]") -> None:
 
 @procedure
 def _correct(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]", robot: int) -> None:
-    """Correction of state and covariance by the encoders of feet on the ground."""
+    """Correct state and covariance of a robot by leg kinematics of standing feet."""
     b, n = f.base, f.base.errors
     N = local("float", 3, 3)
     r, s = local("float", 2, 3)
@@ -234,7 +234,7 @@ def _correct(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]", robot: int
 def tell(
     b: Base, legs: Legs, reading: "float[:]", x: "float[:]", q: "float[:]", qd: "float[:]"
 ) -> None:
-    """The state of a robot: of its base by the estimate, of its joints by the encoders."""
+    """Write a robot's ``q, qd``: base from the estimate, joints from encoders."""
     R, M, S = local("float", 3, 3, 3)
     turn, v, p = local("float", 3, 3)
     R[:] = view(x, 0, 3, 3)
@@ -255,7 +255,7 @@ def tell(
 
 @procedure
 def quaternion(R: "float[3, 3]", q: "float[:]") -> None:
-    """Write the unit quaternion of a rotation after three numbers of ``q``, ``w`` first and >= 0.
+    """Write the unit quaternion of a rotation after three entries of ``q``, ``w`` >= 0 first.
 
     S. W. Shepperd, "Quaternion from rotation matrix" (1978).
     """

@@ -100,7 +100,7 @@ class HorizonWindows:
 
 @procedure
 def estimate_all(f: HorizonWindows) -> int:
-    """Take in the next readings of all robots: 0, or one more than that of one without numbers."""
+    """Update the moving-horizon estimates of all robots; 0, or 1 + a failed robot's number."""
     b = f.base
     for k in range(f.robots):
         if f.count[k] == f.size:
@@ -126,7 +126,7 @@ def estimate_all(f: HorizonWindows) -> int:
 
 @procedure
 def _slide(f: HorizonWindows, k: int) -> None:
-    """Leave the first interval to what was known before the window."""
+    """Marginalise the window's first interval into the prior."""
     b, n = f.base, f.base.errors
     m = f.size - 1
     for c in range(b.contacts):
@@ -147,7 +147,7 @@ def _slide(f: HorizonWindows, k: int) -> None:
 
 @procedure
 def _append(f: HorizonWindows, k: int, at: int) -> None:
-    """Begin a new interval: what contacts do, and noise, zero at first."""
+    """Append an interval to the window, with zero noise at first."""
     b = f.base
     for c in range(b.contacts):
         before = f.was[k * b.contacts + c]
@@ -165,7 +165,7 @@ def _append(f: HorizonWindows, k: int, at: int) -> None:
 
 @procedure
 def _solve(f: HorizonWindows, k: int) -> None:
-    """Find the noise of a window that fits best; its states follow."""
+    """Find the noise in the window that fits best by Gauss-Newton iterations."""
     f.steps[k] = 1e300
     f.taken[k] = 0
     while f.taken[k] < f.iterations and f.steps[k] > f.tolerance:
@@ -178,7 +178,7 @@ def _solve(f: HorizonWindows, k: int) -> None:
 
 @procedure
 def _advance(f: HorizonWindows, k: int, j: int) -> None:
-    """The state after an interval, with its derivatives."""
+    """State after an interval of the window, with its derivatives."""
     b, n = f.base, f.base.errors
     at = k * f.size + j
     reading, w = view(f.readings_of, at * f.log), view(f.w, at * b.noises)
@@ -194,7 +194,7 @@ def _advance(f: HorizonWindows, k: int, j: int) -> None:
 
 @procedure
 def _predict_start(f: HorizonWindows, k: int) -> None:
-    """Mean and covariance of the error of the first state, about where it is now."""
+    """Mean and covariance of the first state's error, relative to its current value."""
     b, n = f.base, f.base.errors
     difference(b, view(f.first, k * f.width), view(f.prior, k * f.width), f.mean)
     for i in range(n * n):
@@ -213,7 +213,7 @@ def _predict_start(f: HorizonWindows, k: int) -> None:
 
 @procedure
 def _half_cross(F: "float[:]", n: int, row: int, column: int, v: "float[3]") -> None:
-    """Add ``v× / 2`` to a block."""
+    """Add ``v× / 2`` to a block of a matrix."""
     for i in range(3):
         j = (i + 1) % 3
         m = (i + 2) % 3
@@ -223,7 +223,7 @@ def _half_cross(F: "float[:]", n: int, row: int, column: int, v: "float[3]") -> 
 
 @procedure
 def _forwards(f: HorizonWindows, k: int, is_new: bool) -> None:
-    """Kalman's filter along the window: means and covariances of errors of its states."""
+    """Forward Kalman pass along the window: means and covariances of errors."""
     b, n = f.base, f.base.errors
     _predict_start(f, k)
     for j in range(f.count[k]):
@@ -251,7 +251,7 @@ def _forwards(f: HorizonWindows, k: int, is_new: bool) -> None:
 
 @procedure
 def _keep_later(f: HorizonWindows, k: int) -> None:
-    """Keep the state and covariance at the end of the first interval."""
+    """Store the state and covariance at the end of the first interval."""
     b, n = f.base, f.base.errors
     later = view(f.later, k * f.width)
     for i in range(f.width):
@@ -263,7 +263,7 @@ def _keep_later(f: HorizonWindows, k: int) -> None:
 
 @procedure
 def _measure(f: HorizonWindows, k: int, j: int, is_new: bool) -> None:
-    """Measurements of contacts at the end of an interval; new ones may tell that a foot slipped."""
+    """Apply contact measurements at the end of an interval; new ones may detect slip."""
     b, n = f.base, f.base.errors
     at = k * f.size + j
     N = local("float", 3, 3)
@@ -296,7 +296,7 @@ def _measure(f: HorizonWindows, k: int, j: int, is_new: bool) -> None:
 
 @procedure
 def _backwards(f: HorizonWindows, k: int) -> float:
-    """Correct noise and first state by a pass backwards; the largest step, in deviations."""
+    """Backward smoothing pass: corrects noise and first state; largest scaled step."""
     b, n = f.base, f.base.errors
     slope, back = f.slope, f.back
     u = local("float", 3)

@@ -71,7 +71,7 @@ class Noise:
             raise ShapeError(f"encoder of Noise must not be negative, got {self.encoder}")
 
     def variances(self, contacts: int, h: float) -> np.ndarray:
-        """Variances of all noises of an interval of ``h`` seconds, in the order of ``base``."""
+        """Variances of all noise components for an interval of ``h`` seconds."""
         sizes = self.gyro**2 / h, self.accelerometer**2 / h
         walks = self.gyro_bias**2 * h, self.accelerometer_bias**2 * h, self.contact**2 * h
         return np.repeat([*sizes, *walks], [3, 3, 3, 3, 3 * contacts])
@@ -141,13 +141,13 @@ class EstimatorSetup:
 
     @property
     def user(self) -> Any:
-        """The kernel of the kinematics."""
+        """Kernel of the leg kinematics."""
         frames = tuple(foot.frame for foot in self.feet)
         key = ("estimation", self.imu, frames)
         return remember(self.model, key, lambda: _kinematics(self.imu, frames))
 
     def tie(self, samples: int) -> None:
-        """Have the machine code that so many more calls have earned."""
+        """Renew the tied machine code for a number of further calls."""
         self._calls += samples
         if self._calls < self._next:
             return
@@ -162,7 +162,7 @@ class EstimatorSetup:
 
 
 def _require_one_base(model):
-    """Raise an error unless the first joint is free."""
+    """Raise ModelError unless the first joint is the only free base."""
     if not model.body_count or not isinstance(model.joint[1], Free):
         raise ModelError(
             f"the first joint of model {model.name!r} must be free, such as that of a robot that "
@@ -201,7 +201,7 @@ def _as_feet(model, feet) -> tuple[Foot, ...]:
 
 
 def _kinematics(imu, frames):
-    """The kernel of everything in ``Legs`` that depends on the encoders."""
+    """Kernel of all leg kinematics that depends on the encoders."""
 
     def kinematics(m, q, qd):
         T, J = pose(m, q, imu), jacobian(m, q, imu, frame="aligned")[:, 6:]

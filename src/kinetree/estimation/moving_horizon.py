@@ -92,7 +92,7 @@ class MovingHorizon(Estimator):
         gyro_bias: ArrayLike = (0.0, 0.0, 0.0),
         accelerometer_bias: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Start anew with an empty window: as ``BaseFilter.reset``."""
+        """Reset the estimator to an initial state with an empty window."""
         x, P = self._start(q, qd, uncertainty, (gyro_bias, accelerometer_bias))
         f = self._horizon
         f.first[:] = f.prior[:] = x.reshape(-1)
@@ -106,7 +106,7 @@ class MovingHorizon(Estimator):
         rates: ArrayLike,
         contacts: ArrayLike | Sequence[str] | Mapping[str, Any],
     ) -> Estimate:
-        """The estimate after the next readings: as ``BaseFilter.step``."""
+        """Estimate of the base after the next sensor readings."""
         f = self._horizon
         self._read(gyro, accelerometer, joints, rates, contacts)
         self._setup.tie(f.robots)
@@ -121,11 +121,11 @@ class MovingHorizon(Estimator):
 
     @property
     def iterations_taken(self) -> np.ndarray:
-        """Iterations of the last step, (...)."""
+        """Gauss-Newton iterations of the last step, (...)."""
         return self._horizon.taken.reshape(self._lead)[()]
 
     def smoothed(self) -> dict[str, np.ndarray]:
-        """States of the window as all of its readings tell them, time first.
+        """States in the window smoothed by all of its readings, time first.
 
         Returns:
             ``orientation`` (T, ..., 3, 3), ``velocity``, ``position``, ``gyro_bias`` and

@@ -13,7 +13,7 @@ _SMALL = 0.03
 
 @procedure
 def cross_matrix(v: "float[3]", out: "float[3, 3]") -> None:
-    """``out @ x = v × x``."""
+    """Write the cross-product matrix of ``v``: ``out @ x = v × x``."""
     out[:] = 0.0
     out[0, 1] = -v[2]
     out[0, 2] = v[1]
@@ -25,7 +25,7 @@ def cross_matrix(v: "float[3]", out: "float[3, 3]") -> None:
 
 @procedure
 def _series(v: "float[3]", one: float, two: float, out: "float[3, 3]") -> None:
-    """``1 + one v× + two v× v×``."""
+    """Write the matrix ``1 + one v× + two v× v×``."""
     cross_matrix(v, out)
     square = v @ v
     for i in range(3):
@@ -50,21 +50,21 @@ def _factors(v: "float[3]") -> "(float, float, float)":
 
 @procedure
 def rotation(v: "float[3]", out: "float[3, 3]") -> None:
-    """The rotation matrix of a rotation vector."""
+    """Write the rotation matrix of a rotation vector."""
     one, two, _ = _factors(v)
     _series(v, one, two, out)
 
 
 @procedure
 def left_jacobian(v: "float[3]", out: "float[3, 3]") -> None:
-    """``J`` with ``exp(v + d) = exp(J d) exp(v)``; that of ``-v`` is the right one."""
+    """Write the left Jacobian ``J`` with ``exp(v + d) = exp(J d) exp(v)``."""
     _, two, three = _factors(v)
     _series(v, two, three, out)
 
 
 @procedure
 def rotation_vector(R: "float[3, 3]", out: "float[3]") -> None:
-    """The rotation vector of a matrix that turns by less than half a turn."""
+    """Write the rotation vector of a rotation by less than 180°."""
     out[0] = 0.5 * (R[2, 1] - R[1, 2])
     out[1] = 0.5 * (R[0, 2] - R[2, 0])
     out[2] = 0.5 * (R[1, 0] - R[0, 1])

@@ -32,7 +32,7 @@ TEN = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 def parameter_names(
     model: Model, *, friction: bool = False, rotors: bool = False
 ) -> tuple[str, ...]:
-    """Names of the columns of ``regressor``: ``"link3.I_zz"``, then ``"joint3.viscous"``, ...
+    """Names of the regressor's columns: ``"link3.I_zz"``, then ``"joint3.viscous"``, ....
 
     Of a joint with several velocity variables ``"ball[0].viscous"``, ``"ball[1].viscous"``, ...
     """
@@ -43,7 +43,7 @@ def parameter_names(
 
 
 def velocity_names(model):
-    """A name for every velocity variable: that of its joint, with a number if it has several."""
+    """Name of every velocity variable: its joint's, with an index if there are several."""
     names = []
     for body in model.bodies:
         nv, name = body.joint.nv, body.joint_name
@@ -52,7 +52,7 @@ def velocity_names(model):
 
 
 def inertial_parameters(model: Model) -> Array:
-    """Parameters of all moving bodies, (10 body_count,), as ``Inertia.parameters`` has them."""
+    """Inertial parameters of all moving bodies, (10 body_count,), as of ``Inertia.parameters``."""
     return np.concatenate([np.zeros(0), *(I.parameters() for I in model.inertia[1:])])
 
 
@@ -67,7 +67,7 @@ def base_parameters(
     rng: np.random.Generator | int = 0,
     independent: str | Sequence[str] | None = None,
 ) -> "BaseParameters":
-    """The identifiable combinations of a model's parameters.
+    """Base parameters: the identifiable combinations of a model's parameters.
 
     With loops, those that affect the forces along the motions that loops allow: fewer than those of
     the spanning tree.
@@ -98,7 +98,7 @@ def base_parameters(
 
 
 def require_freedoms(model, function):
-    """Raise IdentifiabilityError where no joint could feel a force."""
+    """Raise IdentifiabilityError if the mechanism has no freedom."""
     if model.nv == 0:
         raise IdentifiabilityError(
             f"{function} finds parameters by forces along joints, and no joint of model "
@@ -107,7 +107,7 @@ def require_freedoms(model, function):
 
 
 def _decide(model, options, tolerance, rng):
-    """Independent columns of the regressor, and combinations of the others."""
+    """Independent columns of the regressor, and the others as combinations of these."""
     names = parameter_names(model, friction=options["friction"], rotors=options["rotors"])
     W = _stack(model, rng, len(names), options)
     norms = np.linalg.norm(W, axis=0)
@@ -125,7 +125,7 @@ def _decide(model, options, tolerance, rng):
 
 
 def _units(model, count):
-    """Units of columns of mass, first moment and inertia: powers of the size of the model."""
+    """Scales of mass, first-moment and inertia columns: powers of the model's size."""
     length = max((float(np.linalg.norm(b.placement.r)) for b in model.bodies), default=0.0) or 1.0
     units = np.ones(count)
     of_bodies = np.tile([length**2, *[length] * 3, *[1.0] * 6], model.body_count)
@@ -134,7 +134,7 @@ def _units(model, count):
 
 
 def _stack(model, rng, count, options):
-    """Regressors at random states, on top of each other: more rows than columns."""
+    """Regressors at random states, stacked, with more rows than columns."""
     samples = 20 + 2 * count // max(coordinate_count(model, {}), 1)
     if model.is_constrained:  # those of the tree, which need no code of their own
         q, qd, qdd, G = allowed_states(model, samples, rng, options["independent"])
@@ -168,7 +168,7 @@ def allowed_states(model, samples, rng, independent=None):
 
 
 def _independent(W, tolerance):
-    """Unit columns that are independent of those before them, and what part of each is new."""
+    """Indices of columns independent of those before, and the new fraction of each."""
     basis, chosen, novelty = np.zeros(W.T.shape), [], np.zeros(W.shape[1])
     for j, column in enumerate(W.T):
         known, x = basis[: len(chosen)], column
@@ -182,7 +182,7 @@ def _independent(W, tolerance):
 
 
 def _combinations(W, chosen):
-    """``B`` with ``W = W[:, chosen] B``."""
+    """Matrix ``B`` with ``W = W[:, chosen] B``, by least squares."""
     Q, R = np.linalg.qr(W[:, chosen])
     B = np.linalg.solve(R, Q.T @ W)
     B[np.abs(B) < 1e-10] = 0.0
@@ -219,12 +219,12 @@ class BaseParameters:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The combinations as text, such as ``"upper.h_x + 0.5 fore.m"``."""
+        """Combinations of parameters as text, such as ``"upper.h_x + 0.5 fore.m"``."""
         return tuple(_sum_of(row, self.names, first=j) for row, j in self._rows())
 
     @property
     def identifiable(self) -> Array:
-        """For every parameter, whether it is identifiable by itself, (len(names),)."""
+        """Mask of the parameters that are identifiable by themselves, (len(names),)."""
         alone = np.zeros(len(self.names), dtype=bool)
         for row, j in self._rows():
             alone[j] = np.count_nonzero(row) == 1
@@ -232,11 +232,11 @@ class BaseParameters:
 
     @property
     def without_effect(self) -> Array:
-        """For every parameter, whether joint forces do not depend on it at all."""
+        """Mask of the parameters on which joint forces do not depend."""
         return ~np.any(self.combinations, axis=0)
 
     def values(self, parameters: ArrayLike | None = None) -> Array:
-        """The combinations for given parameters, by default the model's and no friction."""
+        """Values of the base parameters, by default the model's without friction."""
         if parameters is None:
             parameters = np.zeros(len(self.names))
             own = inertial_parameters(self.model)
@@ -244,7 +244,7 @@ class BaseParameters:
         return self.combinations @ np.asarray(parameters)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """The independent columns of the regressor, (..., nv, len(self)); (..., p, ...) with loops.
+        """Base regressor: independent columns, (..., nv, len(self)), or (..., p, ...) with loops.
 
         Their product with the combinations is the joint force; with loops, ``Gᵀ tau``.
         """
@@ -253,14 +253,14 @@ class BaseParameters:
         return np.take(Y, self.columns, axis=-1)
 
     def projected(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
-        """Joint forces for ``regressor``: ``tau``, or with loops ``Gᵀ tau``, (..., p)."""
+        """Joint forces for the base regressor: ``tau``, or with loops ``Gᵀ tau``, (..., p)."""
         if not self.model.is_constrained:
             return tau
         G = null_space(self.model, q, qd, independent=self.independent).G
         return np.einsum("...np,...n->...p", G, tau)
 
     def index(self, name: str) -> int:
-        """Place of a parameter that is identifiable by itself, or of a combination by its label.
+        """Index of a base parameter by its name or label.
 
         Raises:
             IdentifiabilityError: for a parameter that only acts in combinations, which it names,
@@ -302,7 +302,7 @@ class BaseParameters:
 
 
 def _sum_of(row, names, first):
-    """A linear combination as text, beginning with the parameter that gives it its place."""
+    """Linear combination of parameters as text, leading parameter first."""
     text = names[first]
     for j in np.flatnonzero(row):
         if j != first:

@@ -34,7 +34,7 @@ class Possible:
 
 
 def possible_parameters(model, base, A, b, regularisation):
-    """The possible parameters ``p`` with ``A p ≈ b`` nearest to those of the model."""
+    """Physically possible parameters ``p`` with ``A p ≈ b`` nearest to the model's."""
     prior = inertial_parameters(model)
     blocks = [_Body(model, i) for i in range(1, model.body_count + 1) if model.inertia[i].mass > 0]
     typical = _typical(A[:, len(prior) :], b - A[:, : len(prior)] @ prior)
@@ -62,7 +62,7 @@ def possible_parameters(model, base, A, b, regularisation):
 
 
 def _interior_point(B, right, blocks, x):
-    """Minimum of ``½ ‖B x - right‖²`` over the ``x`` whose blocks are positive definite.
+    """Minimum of ``½ ‖B x - right‖²`` over ``x`` with positive definite blocks: interior point.
 
     Newton's steps on ``½ ‖B x - right‖² - mu log det X`` are least squares too: the Hessian of the
     barrier is ``mu CᵀC`` and its gradient ``-mu Cᵀe``.
@@ -87,21 +87,21 @@ _GAP = 1e-9  # how far from the best fit to stop, in squared standard deviations
 
 
 def _solution(A, b):
-    """Least squares with columns of very different lengths."""
+    """Least-squares solution with columns scaled to equal length."""
     scale = np.linalg.norm(A, axis=0)
     R, b = triangular(A / scale, b)
     return np.linalg.solve(R, b) / scale
 
 
 def triangular(A, b):
-    """``R`` and ``Qᵀ b`` of ``A = Q R``, without ``Q``, which takes as long again to form."""
+    """Triangular factor ``R`` and ``Qᵀ b`` of a QR factorisation, without ``Q``."""
     n = A.shape[1]
     both: Any = np.linalg.qr(np.column_stack([A, b]), mode="r")[: min(A.shape)]
     return both[:, :n], both[:, n]
 
 
 def _barriers(blocks, x):
-    """Rows of all barriers and their right-hand side."""
+    """Rows and right-hand side of all log-barrier terms."""
     rows, right = np.zeros((sum(block.square for block in blocks), len(x))), []
     at = 0
     for block in blocks:
@@ -113,7 +113,7 @@ def _barriers(blocks, x):
 
 
 def _move(x, step, decrement, B, right, mu, blocks):
-    """``x`` plus as much of the step as stays inside and brings the promised decrease."""
+    """Iterate after the largest part of a step that stays feasible and decreases enough."""
 
     def value(x):
         inside = sum(block.log_det(x[block.at]) for block in blocks)
@@ -146,12 +146,12 @@ class _Body:
         self.neutral = np.einsum("kij,ij->k", _UNITS, np.eye(4))
 
     def log_det(self, x):
-        """Logarithm of the pseudo-inertia's determinant; minus infinity if not positive."""
+        """Log determinant of a body's pseudo-inertia; -inf if it is not positive."""
         values = np.linalg.eigvalsh(np.einsum("k,kij->ij", x, _UNITS))
         return np.sum(np.log(values)) if values[0] > 0 else -np.inf
 
     def barrier(self, x):
-        """``C``, ``e`` with ``CᵀC`` the Hessian and ``-Cᵀe`` the gradient of ``-log det X``."""
+        """Barrier terms ``C``, ``e``: Hessian ``CᵀC``, gradient ``-Cᵀe`` of ``-log det X``."""
         M = np.linalg.inv(np.linalg.cholesky(np.einsum("k,kij->ij", x, _UNITS)))
         return (M @ _UNITS @ M.T).reshape(10, 16).T, np.eye(4).ravel()
 
@@ -167,16 +167,16 @@ class _Coefficient:
         self.rows, self.columns = slice(row, row + 1), np.array([[typical]])
 
     def log_det(self, x):
-        """Logarithm of the coefficient; minus infinity where it is not positive."""
+        """Logarithm of the coefficient; -inf if it is not positive."""
         return np.log(x[0]) if x[0] > 0 else -np.inf
 
     def barrier(self, x):
-        """Likewise of ``-log x``."""
+        """Barrier terms ``C``, ``e`` of ``-log x``."""
         return 1 / x[:, None], np.ones(1)
 
 
 def _unit_matrices():
-    """An orthonormal basis of the symmetric 4×4 matrices."""
+    """Orthonormal basis of the symmetric 4×4 matrices."""
     units = []
     for i in range(4):
         for j in range(i + 1):
@@ -190,7 +190,7 @@ _UNITS = _unit_matrices()
 
 
 def _typical(A, b):
-    """Sizes of friction and rotor inertias: those of a fit with the given inertias."""
+    """Typical friction and rotor inertias, from a fit with the model's inertias."""
     if A.shape[1] == 0:
         return np.zeros(0)
     fit = np.abs(np.linalg.lstsq(A, b, rcond=None)[0])

@@ -50,7 +50,7 @@ class Excitation(NamedTuple):
 def fourier_trajectory(
     t: ArrayLike, middle: ArrayLike, sines: ArrayLike, cosines: ArrayLike, period: float
 ) -> Excitation:
-    """``q = middle + Σ_k (sines_k sin(k ω t) + cosines_k cos(k ω t))`` with ``ω = 2π / period``.
+    """Fourier series ``q = middle + Σ_k (sines_k sin(k ω t) + cosines_k cos(k ω t))``, with rates.
 
     Args:
         t: times [s], (n,).
@@ -83,7 +83,7 @@ def exciting_trajectory(
     rng: np.random.Generator | None = None,
     independent: Sequence[str] | None = None,
 ) -> Excitation:
-    """An exciting motion: the random Fourier series with the smallest condition number.
+    """Exciting trajectory: random Fourier series with the smallest condition number.
 
     Free and ball joints are displaced by the series from their neutral positions, as
     ``joint.integrate`` does. With loops, independent joints move by the series, about a
@@ -137,7 +137,7 @@ def exciting_trajectory(
 
 
 def _moved_variables(model, independent):
-    """Numbers of the velocity variables that the series moves."""
+    """Indices of the velocity variables that the Fourier series moves."""
     if not model.is_constrained:
         require_no_choice(model, independent)
         return np.arange(model.nv)
@@ -154,7 +154,7 @@ _RAMP = 20  # configurations on the way to the start of a series
 
 
 def _follow(model, home, columns, series):
-    """The motion of all joints for that of the independent ones, made smaller until they can.
+    """Motion of all joints for that of the independent ones, scaled until loops close.
 
     None where even a small one is not possible.
     """
@@ -179,7 +179,7 @@ def _follow(model, home, columns, series):
 
 
 def _velocities(model, columns, y, rate, second):
-    """Velocity variables and their derivatives, (n, p) each, from rates of displacements.
+    """Velocity variables and their derivatives, (n, p) each, from displacement rates.
 
     A displacement ``u = difference(q0, q)`` has the rate ``D v``, hence ``D dv/dt = d²u/dt² -
     dD/dt v``; ``D`` is one where velocities are the rates of positions.
@@ -199,7 +199,7 @@ def _velocities(model, columns, y, rate, second):
 
 @kernel
 def _displacement_rate(model, q, q0, v):
-    """Kernel of the rate of the displacement from a configuration."""
+    """Kernel: rate of the displacement from a configuration."""
     return displacement_gradient(model, q, q0) @ v
 
 
@@ -208,7 +208,7 @@ _WIDEST = 1.4  # of a free or ball joint about each axis [rad]: displacements en
 
 
 def _random_series(model, t, period, harmonics, amplitude, rng, columns, home):
-    """A random series within the limits of the joints that it moves, about their middle or home."""
+    """Random Fourier series within the limits of the joints it moves."""
     shape = (harmonics, len(columns))
     falling = 1 / np.arange(1, harmonics + 1)[:, None]
     sines, cosines = (rng.standard_normal(shape) * falling for _ in range(2))

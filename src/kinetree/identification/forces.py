@@ -19,7 +19,7 @@ class Forces:
     tau: Any
 
     def along_joints(self, model: Model, q: Any, qd: Any, tau: Any, friction: Any) -> np.ndarray:
-        """The whole forces along the joints, but for the friction that is to be identified."""
+        """Total joint forces, passive ones included, without the friction to be identified."""
         largest = np.max(np.abs(_passive(model, q, qd, friction)), initial=0.0)
         if largest > _NOTICED * np.max(np.abs(tau), initial=0.0):
             warn(
@@ -36,7 +36,7 @@ class JointForces(Forces):
     """The whole forces along the joints, (..., nv), as of sensors behind gears and springs."""
 
     def along_joints(self, model: Model, q: Any, qd: Any, tau: Any, friction: Any) -> np.ndarray:
-        """The forces as they are."""
+        """Joint forces unchanged."""
         return tau
 
 
@@ -48,12 +48,12 @@ class MotorForces(Forces):
     """
 
     def along_joints(self, model: Model, q: Any, qd: Any, tau: Any, friction: Any) -> np.ndarray:
-        """The forces with those that the model adds."""
+        """Joint forces from motor forces and the model's passive forces."""
         return tau + _passive(model, q, qd, friction)
 
 
 def _passive(model, q, qd, friction):
-    """Forces of springs, dampers and friction, but for what is to be identified."""
+    """Passive joint forces, except the friction to be identified."""
     effects = {"damping": "viscous", "friction": "coulomb"}
     none: dict = {name: () for name, effect in effects.items() if friction in (True, effect)}
     bodies = [replace(b, dynamics=b.dynamics and replace(b.dynamics, **none)) for b in model.bodies]

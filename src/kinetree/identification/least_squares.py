@@ -64,7 +64,7 @@ class Identification:
 
     @property
     def identifiable(self) -> Array:
-        """For every single parameter of ``base.names``, whether it has its own value."""
+        """Mask of the parameters in ``base.names`` that have their own estimate."""
         return self.base.identifiable
 
     def __getitem__(self, name):
@@ -81,7 +81,7 @@ class Identification:
 
     @property
     def model(self) -> Model:
-        """The model with physically possible inertias that fit the data; of ``consistent=True``.
+        """Model with physically possible inertias that fit the data (``consistent=True``).
 
         Friction and rotor inertia of its joints are those of the given model:
         ``joint_parameter`` has the identified ones.
@@ -95,7 +95,7 @@ class Identification:
         return self.identified_model
 
     def joint_parameter(self, name: str) -> float:
-        """Friction or rotor inertia of a joint, such as ``"elbow.viscous"``.
+        """Friction or rotor inertia of a joint by name, such as ``"elbow.viscous"``.
 
         With ``consistent=True`` it always has a value, otherwise only if it is identifiable.
         """
@@ -106,11 +106,11 @@ class Identification:
         return float(self.parameters[self.base.names.index(name)])
 
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Joint forces by the estimates, (..., nv); with loops ``Gᵀ tau``, (..., p)."""
+        """Joint forces predicted by the estimates, (..., nv); with loops ``Gᵀ tau``, (..., p)."""
         return self.base.regressor(q, qd, qdd) @ self.values
 
     def summary(self) -> str:
-        """A table of the estimates, as text."""
+        """Text table of the estimates."""
         estimates = zip(self.names, self.values, self.standard_deviations, strict=True)
         rows = [(name, f"{x:>12.6g}", f"{d:>10.2g}") for name, x, d in estimates]
         found = text_table([_HEAD, *rows], right=(1, 2))
@@ -212,7 +212,7 @@ def identify(
 
 
 def _measurements(model, q, qd, qdd, tau):
-    """All arrays with the same batch axes."""
+    """Measured arrays broadcast to common batch axes."""
     arrays = [as_configuration(model, q)]
     names = {"qd": qd, "qdd": qdd, "tau": tau}
     arrays += [as_joint_vector(model, x, name) for name, x in names.items()]
@@ -221,7 +221,7 @@ def _measurements(model, q, qd, qdd, tau):
 
 
 def _weights(base, Y, tau, given):
-    """Weights of all measured forces: those that are given, or by the spread about a fit."""
+    """Weights of the measured forces: given ones, or from the residuals of a fit."""
     if given is None:
         _singular_values(base, Y.reshape(tau.size, len(base)))  # or an error
         given = _weights_from_spread(Y, tau)
@@ -229,7 +229,7 @@ def _weights(base, Y, tau, given):
 
 
 def _checked_weights(weights, shape):
-    """Weights as an array that broadcasts to the samples."""
+    """Weights as an array that broadcasts to the samples; checked."""
     weights = np.asarray(weights, dtype=float)
     fits = weights.ndim > 0 and weights.shape[-1] == shape[-1] and weights.ndim <= len(shape)
     if not fits or not np.all(np.isfinite(weights)) or np.any(weights < 0):
@@ -241,7 +241,7 @@ def _checked_weights(weights, shape):
 
 
 def _weights_from_spread(Y, tau):
-    """One over the standard deviation of each joint's force, by fits that are weighted with it."""
+    """Inverse standard deviation of each joint's force, by iteratively weighted fits."""
     count, n = Y.shape[-1], tau.shape[-1]
     samples = tau.size // n
     size = max(np.max(np.abs(tau), initial=0.0), 1e-300)
@@ -266,7 +266,7 @@ def _weights_from_spread(Y, tau):
 
 
 def _solution(A, b):
-    """The solution of least squares, and the covariance of its errors for unit noise."""
+    """Least-squares solution and its covariance for unit noise."""
     scale = np.linalg.norm(A, axis=0)
     R, b = triangular(A / scale, b)
     inverse = np.linalg.inv(R) / scale[:, None]
@@ -274,7 +274,7 @@ def _solution(A, b):
 
 
 def _consistent_solution(model, base, A, b, regularisation):
-    """Base parameters of a physically possible model, their covariance, and that model."""
+    """Base parameters of a physically possible model, their covariance, and the model."""
     K = base.combinations
     found = possible_parameters(model, base, A @ K, b, regularisation)
     D = K @ found.spread
@@ -283,7 +283,7 @@ def _consistent_solution(model, base, A, b, regularisation):
 
 
 def _condition(base, A):
-    """Condition number with columns of unit length, and a warning where it is bad."""
+    """Condition number of the regressor with unit columns; warns if it is bad."""
     s, Vt = _singular_values(base, A)
     condition = float(s[0] / s[-1]) if len(s) else 1.0
     if condition > _FAINT:
@@ -298,7 +298,7 @@ def _condition(base, A):
 
 
 def _singular_values(base, A):
-    """With columns of unit length; an error where the data do not suffice."""
+    """Singular values of the regressor with unit columns; an error for insufficient data."""
     if len(A) < len(base):
         raise ExcitationError(
             f"{len(A)} joint forces do not determine {len(base)} base parameters of model "
@@ -317,7 +317,7 @@ def _singular_values(base, A):
 
 
 def _unseen(base, which):
-    """Message about parameters that the motion does not show."""
+    """Error message about parameters that the motion does not excite."""
     return (
         f"the motion does not show all base parameters of model {base.model.name!r}: it cannot "
         f"tell {_list(base, which)}. Move more joints at once, at changing speeds; see "
@@ -326,13 +326,13 @@ def _unseen(base, which):
 
 
 def _list(base, which, most=4):
-    """First few labels of base parameters."""
+    """First few labels of base parameters, as text."""
     shown = "; ".join(base.labels[k] for k in which[:most])
     return shown + (f" and {len(which) - most} more" if len(which) > most else "")
 
 
 def _armature_force(model, q, qd, qdd):
-    """Forces that the armature of all joints takes, (..., nv)."""
+    """Joint forces due to the armature, (..., nv)."""
     if not model.couplings:
         return model.armature * qdd
     A = np.asarray(model.uncoupled.armature, dtype=float)

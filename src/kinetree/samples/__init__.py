@@ -53,12 +53,12 @@ _FIXED = (
 
 
 def names() -> tuple[str, ...]:
-    """Names of the fixed sample models; each is a function of this module without arguments."""
+    """Names of the sample models; each is a function of this module."""
     return tuple(model.__name__ for model in _FIXED)
 
 
 def load(name: str) -> Model:
-    """The fixed sample model called ``name``."""
+    """Sample model by name."""
     for model in _FIXED:
         if model.__name__ == name:
             return model()

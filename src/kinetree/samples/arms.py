@@ -170,7 +170,7 @@ def _gripper():
 
 
 def _looks():
-    """Round housings about each joint axis, and what connects them."""
+    """Solids drawn at each joint axis of the Panda, and between them."""
     finger = [box(0.02, 0.016, 0.055, at=(0, 0.008, 0.0275), color=STEEL)]
     return {
         "base": [
@@ -212,7 +212,7 @@ def _looks():
 
 
 def _hull():
-    """Capsules along the links, a box about the palm and the fingers: what can touch."""
+    """Collision shapes of the Panda: capsules along links, boxes for palm and fingers."""
     finger = [box(0.02, 0.016, 0.055, at=(0, 0.008, 0.0275))]
     return {
         "base": [box(0.24, 0.19, 0.06, at=(-0.05, 0, 0.03))],
@@ -279,7 +279,7 @@ def ur5() -> Model:
 
 
 def _ur5_looks():
-    """Round housings about each joint axis, and the tubes between them, in the frames dh1 … dh6."""
+    """Solids drawn at each joint axis of the UR5, and between them."""
     return {
         "base": [cylinder(0.075, 0.04, at=(0, 0, 0.02), color=STEEL)],
         "dh1": [
@@ -312,7 +312,7 @@ def _ur5_looks():
 
 
 def _ur5_hull():
-    """Capsules along the links, in the frames dh1 … dh6: what can touch."""
+    """Collision shapes of the UR5: capsules along the links."""
     return {
         "dh1": [capsule(0.058, 0.05, at=(0, 0, 0.02))],
         "dh2": [

@@ -86,7 +86,7 @@ def kite_pair() -> Model:
 
 
 def _kites(theta, *arms):
-    """Joint angles with both hinges on the bisector of the angle ``theta`` at ``A``, beyond."""
+    """Joint angles of two kites whose hinges lie on the bisector of ``theta``."""
     middle = cos(theta / 2)  # from A to half way between B and the end of the link
     q = {"link_joint": theta}
     for n, length in enumerate(arms, start=1):
@@ -156,7 +156,7 @@ def corner_ladder(rungs: int = 4) -> Model:
 
 
 def _bar(length, mass):
-    """A slender bar from the body's origin along x, a little thicker than a line."""
+    """Inertia of a slender bar along x from the body's origin."""
     moment = mass * length**2 / 12
     return Inertia.from_mass_center(
         mass, np.array([length / 2, 0, 0]), np.diag([0.1 * moment, moment, moment])

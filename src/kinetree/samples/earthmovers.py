@@ -77,7 +77,7 @@ def excavator() -> Model:
 
 
 def _hydraulic_cylinder(robot, at, length):
-    """Barrel and piston, whose frame is at the eye of its rod."""
+    """Add a hydraulic cylinder: barrel and piston."""
     add_body(
         robot,
         "barrel",
@@ -148,19 +148,19 @@ class _Placed:
         self.origin, self.angle = origin, angle
 
     def point(self, place):
-        """Point of a placed part in the plane."""
+        """Position in the plane of a point of the placed part."""
         (x, z), c, s = place, cos(self.angle), sin(self.angle)
         return self.origin[0] + c * x - s * z, self.origin[1] + s * x + c * z
 
 
 def _toward(start, end):
-    """A part from one point towards another, and the distance."""
+    """Part placed from one point towards another, and their distance."""
     x, z = end[0] - start[0], end[1] - start[1]
     return _Placed(start, atan2(z, x)), hypot(x, z)
 
 
 def _in_plane(place):
-    """Point (x, 0, z) of a place in the plane."""
+    """Point (x, 0, z) of a planar position."""
     return place[0], 0, place[1]
 
 
@@ -174,7 +174,7 @@ class _Bar(NamedTuple):
     upright: bool = False
 
     def solid(self, color):
-        """The box that is drawn."""
+        """Box solid that is drawn for the bar."""
         if self.upright:
             return box(0.12, 0.2, self.length, at=(0, 0, 0), color=color)
         return box(self.length, 0.2, 0.12, at=(self.length / 2, 0, self.center[1]), color=color)
@@ -184,7 +184,7 @@ _BARREL = _Bar(0.7, 60, 5, (0.35, 0))
 
 
 def _link(robot, name, placed, bar, *, on=None, color=DARK):
-    """A part on a pin, placed in the plane of what it is on."""
+    """Add a part on a pin, placed in the plane of its parent."""
     add_body(
         robot,
         name,
@@ -198,7 +198,7 @@ def _link(robot, name, placed, bar, *, on=None, color=DARK):
 
 
 def _eye(robot, name, first, second):
-    """A pin that closes a loop, between bodies and places in their planes, or their origins."""
+    """Add a pin that closes a loop between two bodies."""
     robot.loop(
         name,
         predecessor=first[0],
@@ -210,7 +210,7 @@ def _eye(robot, name, first, second):
 
 
 def _piston(robot, name, stroke):
-    """The piston of a cylinder, whose frame is at its eye."""
+    """Add the piston of a cylinder, with its frame at the rod's eye."""
     add_body(
         robot,
         f"{name}_piston",
@@ -224,6 +224,6 @@ def _piston(robot, name, stroke):
 
 
 def _flat(mass, moment, center):
-    """Inertia of a part whose motion stays in the plane."""
+    """Inertia of a part that moves in the plane only."""
     about = np.diag([moment / 10, moment, moment])
     return Inertia.from_mass_center(mass, np.array(_in_plane(center), dtype=float), about)

@@ -262,7 +262,7 @@ def _arm(robot, side, y):
 
 
 def _hand(robot, side):
-    """From the elbow on."""
+    """Add forearm and hand on one side of the humanoid."""
     fore, hand = 0.0162 * _MASS, 0.0061 * _MASS
     _link(
         robot,
@@ -366,7 +366,7 @@ _AXES = {"roll": "x", "pitch": "y", "yaw": "z"}
 
 
 def _link(robot, name, *solids, on, joint, limits, at=None, touches=True):
-    """A body on one revolute joint, which is called after the part of the body and its turn."""
+    """Add a body on one revolute joint, named after body part and axis."""
     add_body(
         robot,
         name,
@@ -381,5 +381,5 @@ def _link(robot, name, *solids, on, joint, limits, at=None, touches=True):
 
 
 def _mirror(lower, upper, y, *others):
-    """Limits of a turn about x or z, given for the left side."""
+    """Joint limits of the left side, mirrored for the right."""
     return (lower, upper, *others) if y > 0 else (-upper, -lower, *others)

@@ -225,7 +225,7 @@ def ladder(rungs: int = 4) -> Model:
 
 
 def _bar(length, color):
-    """A bar from the body's origin along z, 2 kg per metre, with a pin at the origin."""
+    """Inertia and looks of a bar along z, 2 kg per metre, pinned at the origin."""
     return [
         box(0.03, 0.02, length, mass=2.0 * length, at=(0, 0, length / 2), color=color),
         cylinder(0.018, 0.04, axis="y", color=DARK),
@@ -297,14 +297,14 @@ def bennett() -> Model:
 
 
 def _angles(first):
-    """Angles of the first two hinges; those of the opposite ones are the same, backwards."""
+    """Angles of the hinges of Bennett's linkage, given the first one."""
     ratio = sin((_BETA + _ALPHA) / 2) / sin((_BETA - _ALPHA) / 2)
     second = 2 * atan(ratio / tan(first / 2))
     return first, second
 
 
 def _link(length, color, at=None):
-    """A bar along x with its first hinge at the origin."""
+    """Inertia and looks of a bar along x with its hinge at the origin."""
     start = xlt(0, 0, 0) if at is None else at
     return [
         cylinder(

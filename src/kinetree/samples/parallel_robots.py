@@ -78,7 +78,7 @@ def delta() -> Model:
 
 
 def _delta_rod(robot, name, arm, y):
-    """A rod of a parallelogram, beside the middle of its arm."""
+    """Add a rod of a delta robot's parallelogram."""
     along = np.array([-_INWARD, 0, -_DROP]) / _LOWER  # of a rod, in the frame of its arm
     across = np.array([0, 1, 0])
     tilt = np.array([np.cross(across, along), across, along])
@@ -99,7 +99,7 @@ def _delta_rod(robot, name, arm, y):
 
 
 def _turn(angle, x, y):
-    """A point of the plate, given in the frame of an arm."""
+    """Position on the delta robot's plate, given in the frame of an arm."""
     return np.array([x * cos(angle) - y * sin(angle), x * sin(angle) + y * cos(angle), 0])
 
 
@@ -173,7 +173,7 @@ def stewart() -> Model:
 
 
 def _ends(k):
-    """Ends of leg ``k`` on the base and on the platform, both in base coordinates."""
+    """Ends of leg ``k`` on base and platform, in base coordinates."""
     side = 1 if k % 2 == 0 else -1
     middle = (k // 2) * 2 * pi / 3
     foot, ball = middle + side * _SPREAD, middle + side * (pi / 3 - _SPREAD)
@@ -184,14 +184,14 @@ def _ends(k):
 
 
 def _leg_size(ends):
-    """Length of a leg and the cosine of its angle with the vertical."""
+    """Length of a leg and cosine of its angle with the vertical."""
     foot, ball = ends
     length = sqrt(float((ball - foot) @ (ball - foot)))
     return length, _HEIGHT / length
 
 
 def _upright(foot, ball):
-    """The frame at ``foot`` with z towards ``ball`` and x horizontal."""
+    """Transform to the frame at ``foot`` with z towards ``ball`` and x horizontal."""
     z = (ball - foot) / np.linalg.norm(ball - foot)
     x = np.cross([0, 0, 1], z)
     x = x / np.linalg.norm(x)
@@ -199,7 +199,7 @@ def _upright(foot, ball):
 
 
 def _thrust(length, lean):
-    """Force of each leg that carries the weight at q = 0: virtual work of lifting the platform."""
+    """Force of each leg that carries the weight at q = 0."""
     tilt = (1 - lean**2) / length  # rise of a point of the leg, by its turn, per distance from foot
     lifted = _PLATFORM / 6 + _BARREL * 0.25 * tilt + _ROD * (1 - 0.3 * tilt)
     return 9.81 * lifted / lean

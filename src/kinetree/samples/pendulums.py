@@ -111,7 +111,7 @@ def cart_pole() -> Model:
 
 
 def _upright(robot, joint):
-    """Model with a posture in which it stands upright."""
+    """Model with a posture in which the pendulum stands upright."""
     return robot.posture("home").posture("upright", q={joint: pi}).build()
 
 
@@ -170,7 +170,7 @@ def gyroscope() -> Model:
 
 
 def _ring(radius, axis, color):
-    """A thin ring about an axis, drawn as a polygon of rods."""
+    """Solids of a thin ring about an axis."""
     count = 24
     side = 2 * radius * sin(pi / count)
     upright = rotx(pi / 2) if axis == "y" else rotx(0)

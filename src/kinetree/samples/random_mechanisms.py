@@ -66,18 +66,18 @@ def random_tree(
 
 
 def check_count(bodies, what):
-    """Raise ModelError unless ``bodies`` is a number of bodies."""
+    """Raise ModelError unless ``bodies`` is a valid number of bodies."""
     if not isinstance(bodies, (int, np.integer)) or bodies < 0:
         raise ModelError(f"{what} needs a number of bodies, 0 or more, got {bodies!r}")
 
 
 def random_placement(rng: "np.random.Generator") -> Plucker:
-    """A random rotation and a shift of about half a metre."""
+    """Random placement: rotation, and shift of about half a metre."""
     return Plucker(rotation_exp(rng.standard_normal(3)), 0.5 * rng.standard_normal(3))
 
 
 def random_inertia(rng: "np.random.Generator", points: int = 6) -> Inertia:
-    """The inertia of a few random point masses: always physically possible, a few kilograms."""
+    """Random physically possible inertia of a few kilograms, from point masses."""
     total = Inertia.zero()
     for _ in range(points):
         mass, position = rng.uniform(0.1, 1.0), 0.3 * rng.standard_normal(3)
@@ -195,7 +195,7 @@ def random_closed_mechanism(
 
 
 def _spanning_tree(rng, kind, bodies):
-    """Mostly a chain; its axes are parallel if planar, and meet if spherical."""
+    """Random spanning tree of a mechanism, mostly a chain; planar or spherical by ``kind``."""
     builder = ModelBuilder(f"random linkage, {kind}", gravity=5 * rng.standard_normal(3))
     names = ["base"]
     for i in range(1, bodies + 1):
@@ -212,7 +212,7 @@ def _spanning_tree(rng, kind, bodies):
 
 
 def _tree_joint(rng, kind):
-    """Random joint of a tree that suits a kind of mechanism."""
+    """Random tree joint for a kind of mechanism: planar, spherical or spatial."""
     if kind == "spherical":
         return Revolute("z")
     if kind == "planar":
@@ -222,7 +222,7 @@ def _tree_joint(rng, kind):
 
 
 def _placement(rng, kind):
-    """Random placement of a joint that keeps to the kind of mechanism."""
+    """Random joint placement for a kind of mechanism."""
     if kind == "planar":
         return rotz(rng.uniform(-3, 3)) @ xlt(*(0.5 * rng.standard_normal(3)))
     general = random_placement(rng)
@@ -230,7 +230,7 @@ def _placement(rng, kind):
 
 
 def _close(rng, tree, q, kind, count, loop_joints):
-    """The tree with ``count`` loops that are closed at ``q``."""
+    """Model with ``count`` random loops that are closed at ``q``."""
     X_0 = base_transforms(tree, joint_transforms(tree, q)[0])
     loops, freedom = [], tree.nv
     for n in range(1, count + 1):
@@ -246,7 +246,7 @@ def _close(rng, tree, q, kind, count, loop_joints):
 
 
 def closed_loop(X_0, name, ends, joint, position, X_P) -> Loop:
-    """A loop joint that stands at ``position`` while the bodies are where ``X_0`` says.
+    """Loop joint that is at ``position`` when the bodies have the transforms ``X_0``.
 
     Args:
         X_0: transforms from base to body coordinates, entry 0 for the base.
@@ -262,7 +262,7 @@ def closed_loop(X_0, name, ends, joint, position, X_P) -> Loop:
 
 
 def _ends(rng, tree):
-    """Two bodies, or a body and the base, with as many as three joints between them, if any are."""
+    """Two random bodies (or body and base) with at least three joints between, if possible."""
     pairs = [(p, s) for p in range(tree.body_count + 1) for s in range(tree.body_count + 1)]
     between = {(p, s): len({*tree.support[p]} ^ {*tree.support[s]}) for p, s in pairs}
     most = min(3, max(between.values()))
@@ -281,7 +281,7 @@ def _loop_joint(rng, kind, room, loop_joints):
 
 
 def _allowed_velocity(rng, model, q):
-    """A random velocity that the loops allow, and how far ``q`` is from a singularity.
+    """Random velocity that the loops allow, and the distance of ``q`` from singularity.
 
     The distance is the smallest singular value of the independent constraints, all rows of which
     are scaled to one in the norm of the kinetic energy.

@@ -36,48 +36,48 @@ class UniformSolid:
 
 
 def box(x, y, z, *, mass=0.0, at=None, color=STEEL):
-    """Cuboid."""
+    """Cuboid solid with mass, placement and colour."""
     inertia = shapes.box(x, y, z, mass=mass, at=at)
     return UniformSolid(geometry.Box((x, y, z)), inertia, as_placement(at), color)
 
 
 def sphere(radius, *, mass=0.0, at=None, color=STEEL):
-    """Ball."""
+    """Ball solid with mass, placement and colour."""
     inertia = shapes.sphere(radius, mass=mass, at=at)
     return UniformSolid(geometry.Sphere(radius), inertia, as_placement(at), color)
 
 
 def ellipsoid(a, b, c, *, mass=0.0, at=None, color=STEEL):
-    """Ellipsoid, by its semi-axes."""
+    """Ellipsoid solid by semi-axes, with mass, placement and colour."""
     inertia = shapes.ellipsoid(a, b, c, mass=mass, at=at)
     return UniformSolid(geometry.Ellipsoid((a, b, c)), inertia, as_placement(at), color)
 
 
 def cylinder(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
-    """Cylinder along an axis."""
+    """Cylinder solid along an axis, with mass, placement and colour."""
     inertia = shapes.cylinder(radius, length, mass=mass, at=at, axis=axis)
     return UniformSolid(geometry.Cylinder(radius, length), inertia, _along(axis, at), color)
 
 
 def capsule(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
-    """Cylinder with half-balls on its ends, along an axis."""
+    """Capsule solid along an axis, with mass, placement and colour."""
     inertia = shapes.capsule(radius, length, mass=mass, at=at, axis=axis)
     return UniformSolid(geometry.Capsule(radius, length), inertia, _along(axis, at), color)
 
 
 def _along(axis, at):
-    """Placement whose z axis is along another axis."""
+    """Placement whose z axis is along the given axis."""
     return as_placement(at) if axis == "z" else rot(_ALONG[axis]) @ as_placement(at)
 
 
 def inertia_of(solids):
-    """Inertia of several solids together."""
+    """Inertia of several solids as one body."""
     first, *others = (s.inertia for s in solids if s.inertia.mass > 0)
     return sum(others, start=first)
 
 
 def add_body(builder, name, *solids, inertia=None, touches=True, **options):
-    """``builder.body``, with the inertia of the solids unless another is given, and their looks.
+    """Add a body with the looks of solids, and their inertia unless one is given.
 
     With ``touches=False`` the solids are drawn and touch nothing: housings of joints, which are
     inside the bodies that they connect.
@@ -87,7 +87,7 @@ def add_body(builder, name, *solids, inertia=None, touches=True, **options):
 
 
 def add_scenery(builder, *solids, on=None, touches=True):
-    """The looks of solids alone, on a body or, by default, on the base."""
+    """Add the looks of solids to a body or the base, without inertia."""
     for s in solids:
         collision = touches and _touches(s)
         builder.geometry(s.shape, on=on, at=s.placement, color=s.color, collision=collision)
@@ -95,7 +95,7 @@ def add_scenery(builder, *solids, on=None, touches=True):
 
 
 def with_looks(model, solids, touching=None):
-    """The model with the looks of solids, listed by the name of the body or frame they are on.
+    """Model with the looks of solids, listed by body or frame name.
 
     What is ``touching``, listed alike, is not drawn and touches in place of the looks.
     """
@@ -111,12 +111,12 @@ def with_looks(model, solids, touching=None):
 
 
 def _touches(solid):
-    """Whether a solid has mass, and so contact."""
+    """Whether a solid has mass, and therefore contact."""
     return solid.inertia.mass > 0
 
 
 def with_motors(model, joints=None):
-    """The model with a motor on each joint named, or on all of one freedom, within its limits."""
+    """Model with a motor on each named joint, or on all joints of one freedom."""
     chosen = [b.joint_name for b in model.bodies if b.joint.nv == 1] if joints is None else joints
     motors = []
     for name in chosen:
@@ -128,7 +128,7 @@ def with_motors(model, joints=None):
 
 
 def with_posture(model, name, q):
-    """The model with one more posture; joints that are not named stand at their neutral position.
+    """Model with one more posture; joints not named are neutral.
 
     Args:
         model: the model.
