@@ -254,7 +254,7 @@ def test_lanes_have_columns_of_steps_with_contacts(on_gpu, monkeypatch):
     assert_same(expected, found, 1e-9)
     assert seen >= {
         columns.take_steps_by_columns,
-        columns.slopes_by_columns,
+        columns.derivatives_by_columns,
         columns.stop_by_columns,
         columns.impacts_by_columns,
     }

@@ -8,9 +8,9 @@ import pytest
 import kinetree as kt
 from kinetree.control import Contact, Phase, QuadraticCost, Schedule, gait, optimize, trot
 from kinetree.control.mpc import _are_wrong
+from kinetree.control.newton.derivatives import derive
 from kinetree.control.newton.making import batch_of_problem, work_of
 from kinetree.control.newton.records import COST
-from kinetree.control.newton.slopes import derive
 from kinetree.control.newton.values import evaluate, take_steps
 from kinetree.control.phases import timetable
 from kinetree.control.problem import TrajectoryProblem

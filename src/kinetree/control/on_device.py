@@ -16,10 +16,10 @@ from kinetree.codegen.progress import working
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton import advance, stages
 from kinetree.control.newton.calls import InnerLoop
-from kinetree.control.newton.columns import slopes_by_columns
+from kinetree.control.newton.columns import derivatives_by_columns
 from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.newton.making import batch_of_problem, given_rows, renew_schedule, work_of
-from kinetree.control.newton.records import Batch, Search, Slopes, Steps, WorkerArrays
+from kinetree.control.newton.records import Batch, Derivatives, Search, Steps, WorkerArrays
 from kinetree.control.riccati import Horizon
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import FirstIterate
@@ -38,7 +38,7 @@ SHARED = 200_000
 """Bytes that a team may have for itself."""
 SAMPLE, KNOTS = (64, 8), (32, 16)
 """Threads of a team that has a sample, or knots, and how many teams registers must allow."""
-TEAMS = {slopes_by_columns: 12}
+TEAMS = {derivatives_by_columns: 12}
 """How many of these where a procedure needs more registers."""
 SIZES = {
     Batch: "nq nv m n size nf ng nb nc ni ne flat touching memory rows exact outside",
@@ -46,7 +46,7 @@ SIZES = {
     Horizon: "n m wide turns",
     StanceKernels: "forced",
     Steps: "simple forced costly ending",
-    Slopes: "simple forced by_rows costly ending curved end_curved weights_of_knot",
+    Derivatives: "simple forced by_rows costly ending curved end_curved weights_of_knot",
 }
 """Numbers of a problem that its code has: other horizons have the same code."""
 _OF_SCHEDULE = "active", "landing", "goal", "weight"
@@ -141,7 +141,7 @@ class IterationsOnDevice(Iterations):
         self._take(stages.beginning, advance.BEGIN)
         with working("optimizing motions", b.most, "iterations") as work:
             while True:
-                self._take(stages.examination, advance.SLOPES)
+                self._take(stages.examination, advance.DERIVATIVES)
                 if self._some_want(stages.AGAIN):
                     self._take(stages.again, stages.AGAIN)
                 if not self._some_want(advance.DERIVE):
@@ -260,7 +260,7 @@ def _launchers(model, b, w, copies, on):
 
 def _sizes_of(b, w):
     """Constant sizes in records, which device code may inline, by class and field."""
-    records = b, b.contacts, w.horizon, w.stance.tried, w.steps, w.slopes
+    records = b, b.contacts, w.horizon, w.stance.tried, w.steps, w.derivatives
     return {
         (type(x).__name__, name): getattr(x, name)
         for x in records

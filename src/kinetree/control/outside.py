@@ -55,8 +55,8 @@ class Outside:
             self.values(workers)
         elif wanted == stages.STEP:
             self.step(workers)
-        elif wanted == stages.SLOPES:
-            self.slopes(workers)
+        elif wanted == stages.DERIVATIVES:
+            self.derivatives(workers)
         elif wanted == stages.CURVES and self.b.exact:
             self.curves(workers)
         for own in workers:
@@ -91,7 +91,7 @@ class Outside:
             own.tried.q_after.reshape(self.b.steps, -1)[k] = x
             own.tried.v_after.reshape(self.b.steps, -1)[k] = v
 
-    def slopes(self, workers):
+    def derivatives(self, workers):
         """Write the derivatives of all steps."""
         for own, F in zip(workers, self.steps.rows(*self.state(workers, "now")), strict=True):
             own.F[:] = F.ravel()

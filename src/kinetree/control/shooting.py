@@ -33,7 +33,7 @@ from kinetree.simulation.rollouts.transition import Transition
 
 LARGE = 12  # velocity variables from which on derivatives of steps are computed by rows
 _BOTH = "memory", "memory after"
-ACCELERATION_SLOPES = differentiate(forward_dynamics, ("q", "qd", "tau"))
+ACCELERATION_DERIVATIVES = differentiate(forward_dynamics, ("q", "qd", "tau"))
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ class Shooting:
 
         return self._kernel("forces of joints", (), function)
 
-    def force_slopes_kernel(self) -> Any:
+    def force_derivatives_kernel(self) -> Any:
         """Kernel of the joint forces' derivatives by ``(u, dq, dqd)``."""
 
         def function(t, h, q, qd, *rest):
@@ -322,17 +322,17 @@ class Shooting:
             total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
             return (self._by_z(model, now)(np.asarray(total)),)
 
-        return self._kernel("slopes of forces", (), function)
+        return self._kernel("derivatives of forces", (), function)
 
     def acceleration_kernel(self) -> Any:
         """Kernel of accelerations under given joint forces."""
         return kernel_of(self.model, "forward_dynamics")
 
-    def acceleration_slopes_kernel(self) -> Any:
+    def acceleration_derivatives_kernel(self) -> Any:
         """Kernel of the accelerations' derivatives by positions, velocities and forces."""
         zero = np.zeros(self.model.nv)
-        call = ACCELERATION_SLOPES.bind(self.model, self.model.neutral(), zero, zero)
-        return ACCELERATION_SLOPES.prepare_call(call).kernel
+        call = ACCELERATION_DERIVATIVES.bind(self.model, self.model.neutral(), zero, zero)
+        return ACCELERATION_DERIVATIVES.prepare_call(call).kernel
 
     def rows_kernel(self) -> Any:
         """Kernel of gradients of weighted next states, which compiles quickly."""

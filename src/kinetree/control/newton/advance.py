@@ -8,6 +8,7 @@ import math
 
 from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
+from kinetree.control.newton.derivatives import derive, find_curves
 from kinetree.control.newton.direction import find_costates, find_direction
 from kinetree.control.newton.records import COST, Batch, Knots, WorkerArrays
 from kinetree.control.newton.search import (
@@ -23,7 +24,6 @@ from kinetree.control.newton.search import (
     roll,
     try_step,
 )
-from kinetree.control.newton.slopes import derive, find_curves
 from kinetree.control.newton.values import (
     accept,
     begin_steps,
@@ -36,7 +36,7 @@ from kinetree.control.newton.values import (
 LITTLE = 0.1  # of what the barrier costs: the barrier falls where a step gains less
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
 COLD, WARM = 1e-2, 1e-4  # least slacks
-NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END, DERIVE = 0, 1, 2, 3, 4, 5, 6, 7
+NOTHING, BEGIN, DERIVATIVES, CURVES, TRIAL, STEP, END, DERIVE = 0, 1, 2, 3, 4, 5, 6, 7
 """What comes next: nothing, values of the first knots, derivatives, second ones of steps, values of
 a trial, one step of the motion at the end, values of that; derivatives, which are needed."""
 
@@ -80,7 +80,7 @@ def begin_slacks(b: Batch, w: WorkerArrays):
         w.y[j] = b.y[s * b.ne + j] if b.warm == 1 else 0.0
     accept(b, w)
     b.history[s * (b.most + 1)] = k.sums[COST]
-    w.search.wanted = SLOPES
+    w.search.wanted = DERIVATIVES
 
 
 @procedure
@@ -300,7 +300,7 @@ def end_iteration(b: Batch, w: WorkerArrays):
     b.count[s] = w.search.count
     b.history[s * (b.most + 1) + w.search.count] = w.now.sums[COST]
     w.search.left -= 1
-    w.search.wanted = SLOPES if adapt_damping(w) else STEP
+    w.search.wanted = DERIVATIVES if adapt_damping(w) else STEP
 
 
 # --- the end -----------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ def go_on(b: Batch, w: WorkerArrays):
         take_wanted_steps(b, w)
     if w.search.wanted == BEGIN:
         begin(b, w)
-    elif w.search.wanted == SLOPES:
+    elif w.search.wanted == DERIVATIVES:
         derive_and_measure(b, w)
     elif w.search.wanted == CURVES:
         set_out(b, w)
@@ -450,7 +450,7 @@ def advance(b: Batch, w: WorkerArrays, end: int, iterations: int) -> int:
     if w.search.wanted == NOTHING and w.search.at_sample < end:
         load(b, w, w.search.at_sample)
     while w.search.wanted != NOTHING:
-        if w.search.wanted == SLOPES and w.search.left <= 0:
+        if w.search.wanted == DERIVATIVES and w.search.left <= 0:
             return w.search.at_sample
         go_on(b, w)
         if w.search.wanted == NOTHING:

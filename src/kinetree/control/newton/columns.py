@@ -18,7 +18,7 @@ from kinetree.control.lane_columns import (
     solve_backward,
     solve_forward,
 )
-from kinetree.control.newton.contact_slopes import cone_rows, contact_rows, turning
+from kinetree.control.newton.contact_derivatives import cone_rows, contact_rows, turning
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.stance import (
@@ -131,7 +131,7 @@ def factor_knot(b: Batch, c: ContactTables, s: Stance, k: int):
 
 @procedure
 def impacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of touch-down impacts by columns; like ``slopes_of_impacts``."""
+    """Derivatives of touch-down impacts by columns; like ``derivatives_of_impacts``."""
     c, s, nv = b.contacts, w.stance, b.nv
     n = nv + c.rows
     x = local("float", 32)
@@ -160,7 +160,7 @@ def impacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
 
 
 @procedure(inline=True)
-def fill_slopes(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
+def fill_derivatives(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
     """Right-hand side of the derivatives of a contact step by variable ``j``."""
     nv, m, live = b.nv, b.m, s.live[k]
     for i in unroll(nv):
@@ -192,8 +192,8 @@ def fill_slopes(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float
 
 
 @procedure
-def slopes_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Derivatives of contact steps by columns; like ``slopes_of_steps``."""
+def derivatives_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Derivatives of contact steps by columns; like ``derivatives_of_steps``."""
     c, s, nv, size = b.contacts, w.stance, b.nv, b.size
     n = nv + c.rows
     x = local("float", 32)
@@ -202,7 +202,7 @@ def slopes_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
         hits = count_landings(c, k)
         factor_knot(b, c, s, k)
         for j in lanes(size):
-            fill_slopes(b, c, s, k, j, x)
+            fill_derivatives(b, c, s, k, j, x)
             solve_forward(s.L, n, x)
             s.df[j] = x[0]  # the same numbers of L are read again: registers cannot have all
             solve_backward(s.L, n, x)

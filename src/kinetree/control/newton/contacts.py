@@ -70,7 +70,7 @@ class StanceKernels:
         forced: 1 where ``force`` gives all joint forces, which are those held otherwise.
         terms: poses and motion subspaces;  mass, bias: of the equation of motion.
         move: along the manifold, to the ends of steps.
-        slopes: derivatives of inverse dynamics;  force_slopes: of joint forces.
+        derivatives: derivatives of inverse dynamics;  force_derivatives: of joint forces.
     """
 
     forced: int
@@ -79,8 +79,8 @@ class StanceKernels:
     force: InnerLoop
     bias: InnerLoop
     move: InnerLoop
-    slopes: InnerLoop
-    force_slopes: InnerLoop
+    derivatives: InnerLoop
+    force_derivatives: InnerLoop
     impact: InnerLoop
 
 

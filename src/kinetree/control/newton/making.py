@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import InnerLoop, no_loop, renew, tie
-from kinetree.control.newton.records import Batch, Knots, Search, Slopes, Steps, WorkerArrays
+from kinetree.control.newton.records import Batch, Derivatives, Knots, Search, Steps, WorkerArrays
 from kinetree.control.newton.stances import (
     cone_mask,
     contacts_of,
@@ -238,7 +238,7 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     bench = np.zeros(max(rows, together, sum(factors.values()), sum(columns.values())))
     arrays["acting"] = bench[:rows]
     tied = Tying(shooting, b, arrays)
-    kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
+    kernels = {"steps": tied.steps(tried), "derivatives": tied.derivatives(now)}
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
@@ -326,7 +326,7 @@ class Tying:
         ends += [np.zeros(self.b.steps) for _ in kernel.outputs[len(ends) :]]  # doubts
         return self.tie(kernel, *begin, *ends)
 
-    def slopes(self, k: Knots) -> Slopes:
+    def derivatives(self, k: Knots) -> Derivatives:
         """Tied kernels of derivatives at the current knots ``k``."""
         f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
         state, given = self.state(k), self.given_inputs(k)
@@ -335,15 +335,15 @@ class Tying:
         found |= {"by_rows": int(f.by_rows), "costly": int(knots is not None)}
         found |= {"ending": int(ending), "curved": 0, "end_curved": 0}
         found["weights_of_knot"] = max(b.nq + b.nv + b.nc, 1)
-        found |= dict.fromkeys(Slopes.types.keys() - found.keys(), no_loop())
+        found |= dict.fromkeys(Derivatives.types.keys() - found.keys(), no_loop())
         if f.simple:
             force = self.rows(k.total if f.forced else k.held)
             A = [a[name].reshape(T, b.nv, b.nv) for name in ("A_q", "A_v", "A_f")]
-            kernel = f.acceleration_slopes_kernel()
+            kernel = f.acceleration_derivatives_kernel()
             found["accelerate"] = self.tie(kernel, *state[2:], force, *A)
         if f.simple and f.forced:
             f_z = a["f_z"].reshape(T, b.nv, size)
-            found["force"] = self.tie(f.force_slopes_kernel(), *state, *given, f_z)
+            found["force"] = self.tie(f.force_derivatives_kernel(), *state, *given, f_z)
         if f.by_rows:
             found["rows"] = self.by_rows(k, state, given)
         g, H = a["g"].reshape(T + 1, size), a["H"].reshape(T + 1, size, size)
@@ -360,7 +360,7 @@ class Tying:
             ends += [x[0] for x in self.other_curve(found, "end_curve", missing, 1)]
             found["end"] = self.tie(kernel, *self.end(k), *ends, *final)
         self.curvature(found, k, state, given)
-        return Slopes(**found)
+        return Derivatives(**found)
 
     def other_curve(self, found, name, missing, count):
         """Array for second derivatives of costs that are not half squares, in a list; or empty."""

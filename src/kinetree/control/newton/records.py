@@ -156,7 +156,7 @@ class Steps:
 
 
 @record
-class Slopes:
+class Derivatives:
     """Kernels of derivatives at the present knots.
 
     Attributes:
@@ -233,7 +233,7 @@ class WorkerArrays:
     Attributes:
         search: where its iterations are.
         now, tried: knots of the last step taken, and of a trial.
-        steps, slopes, moving: kernels;  stance: what steps with contacts compute.
+        steps, derivatives, moving: kernels;  stance: what steps with contacts compute.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
         path, final: derivatives of constraints;  acting: rows of a knot that count, and scaled.
         A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
@@ -248,7 +248,7 @@ class WorkerArrays:
     now: Knots
     tried: Knots
     steps: Steps
-    slopes: Slopes
+    derivatives: Derivatives
     horizon: Horizon
     stance: Stance
     move: InnerLoop

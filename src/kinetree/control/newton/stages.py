@@ -26,20 +26,28 @@ from kinetree.control.newton.advance import (
 )
 from kinetree.control.newton.columns import (
     MOST,
+    derivatives_by_columns,
     find_contact_rows_by_columns,
     find_contacts_by_columns,
     impacts_by_columns,
-    slopes_by_columns,
     stop_by_columns,
     take_steps_by_columns,
 )
-from kinetree.control.newton.contact_slopes import (
-    feet_slopes,
+from kinetree.control.newton.contact_derivatives import (
+    add_feet_derivatives,
+    derivatives_of_impacts,
+    derivatives_of_steps,
     find_contact_rows,
     find_impact_rows,
     gather_impacts,
-    slopes_of_impacts,
-    slopes_of_steps,
+)
+from kinetree.control.newton.derivatives import (
+    add_curves,
+    bend,
+    clear_costs,
+    simple_steps,
+    take_and_choose,
+    weigh_curves,
 )
 from kinetree.control.newton.direction import (
     find_knot_steps,
@@ -55,14 +63,6 @@ from kinetree.control.newton.search import (
     begin_rolled_step,
     begin_trial,
     end_rolled_step,
-)
-from kinetree.control.newton.slopes import (
-    add_curves,
-    bend,
-    clear_costs,
-    simple_steps,
-    take_and_choose,
-    weigh_curves,
 )
 from kinetree.control.newton.stance import (
     find_cones_of_steps,
@@ -242,7 +242,7 @@ def again(b: Batch, w: WorkerArrays) -> Launches:
 
 def derivatives(b: Batch, w: WorkerArrays) -> Launches:
     """Launches that compute derivatives at the current knots, and errors."""
-    s, T = w.slopes, b.steps
+    s, T = w.derivatives, b.steps
     if b.contacts.count:
         yield Launch(clear_costs)
     if s.costly:
@@ -252,7 +252,7 @@ def derivatives(b: Batch, w: WorkerArrays) -> Launches:
     if s.curved or s.end_curved:
         yield Launch(add_curves, MANY, 0, T + 1)
     if b.contacts.count:
-        yield Launch(feet_slopes, MANY, 0, T + 1)
+        yield Launch(add_feet_derivatives, MANY, 0, T + 1)
         yield from contact_derivatives(b, w)
     elif s.simple:
         if s.forced:
@@ -272,23 +272,23 @@ def derivatives(b: Batch, w: WorkerArrays) -> Launches:
 def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
     """Launches that compute derivatives of contact steps."""
     x, T = w.stance.now, b.steps
-    yield Launch(x.slopes, 1, 0, T)
+    yield Launch(x.derivatives, 1, 0, T)
     if x.forced:
-        yield Launch(x.force_slopes, 1, 0, T)
+        yield Launch(x.force_derivatives, 1, 0, T)
     hits = int(landings(b).sum())
     if hits:
         yield Launch(gather)
         yield Launch(x.impact, 1, 0, 2 * hits)
         yield Launch(find_impact_rows, MANY, 0, T)
-        yield Launch(impacts_by_columns if has_columns(b) else slopes_of_impacts, SOME, 0, T)
+        yield Launch(impacts_by_columns if has_columns(b) else derivatives_of_impacts, SOME, 0, T)
     rows = find_contact_rows_by_columns if has_columns(b) else find_contact_rows
     yield Launch(rows, SOME, 0, T)
-    yield Launch(slopes_by_columns if has_columns(b) else slopes_of_steps, FEW, 0, T)
+    yield Launch(derivatives_by_columns if has_columns(b) else derivatives_of_steps, FEW, 0, T)
 
 
 def direction(b: Batch, w: WorkerArrays) -> Launches:
     """Launches that compute the search direction."""
-    s, T = w.slopes, b.steps
+    s, T = w.derivatives, b.steps
     if b.exact:
         if not b.flat:
             yield Launch(s.back, 1, 0, T)
@@ -369,7 +369,7 @@ def all_stages(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(w.stance.now.impact, 1)
         by_columns, by_tiles = (
             (impacts_by_columns, stop_by_columns),
-            (slopes_of_impacts, stop_landing),
+            (derivatives_of_impacts, stop_landing),
         )
         for what in by_columns if has_columns(b) else by_tiles:
             yield Launch(what, FEW)

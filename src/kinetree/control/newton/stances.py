@@ -17,7 +17,7 @@ from kinetree.model.memo import remember
 from kinetree.quantities import bias_force, inverse_dynamics, jacobian, passive_force, pose
 from kinetree.spatial import skew
 
-FORCE_SLOPES = differentiate(inverse_dynamics, ("q", "qd"))
+FORCE_DERIVATIVES = differentiate(inverse_dynamics, ("q", "qd"))
 
 
 def require_stances(model: Any, contacts: Any) -> None:
@@ -217,7 +217,7 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any, factors: dict[str, Any]) 
         "room": max(9 * nv, 108),
     }
     a = {name: np.zeros(count) for name, count in sizes.items()} | factors
-    of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)
+    of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, derivatives=True)
     a |= {
         name: np.zeros(count, np.int64) for name, count in (("row", T * R), ("live", T), ("hit", T))
     }
@@ -229,8 +229,8 @@ def _no_kernels():
     return StanceKernels(**dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop()))
 
 
-def _kernels(tied, a, k, slopes=False):
-    """Contact kernels tied to knots ``k``, with derivatives if ``slopes``."""
+def _kernels(tied, a, k, derivatives=False):
+    """Contact kernels tied to knots ``k``, with derivatives if ``derivatives``."""
     f, b, model = tied.shooting, tied.b, tied.shooting.model
     T, nv, given = b.steps, b.nv, tied.given_inputs(k)
     q, v, E = k.q.reshape(T + 1, -1), a["v"].reshape(T, nv), T + 1
@@ -238,7 +238,7 @@ def _kernels(tied, a, k, slopes=False):
     state = tied.times[:T], tied.h, q[:T], v
     found: dict[str, Any] = {"forced": int(f.forced)}
     found |= dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop())
-    if not slopes:
+    if not derivatives:
         found["terms"] = tied.tie(term_kernel(model, "terms"), q, *poses)
         square = (T, nv, nv)
         found["mass"] = tied.tie(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
@@ -248,17 +248,19 @@ def _kernels(tied, a, k, slopes=False):
         if not b.flat:
             ends = tied.rows(a["lines"]), tied.rows(k.q_after)
             found["move"] = tied.tie(kernel_of(model, "integrate"), q[:T], *ends)
-    if slopes:
+    if derivatives:
         zero = np.zeros(nv)
-        call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)
-        kernel, unused = FORCE_SLOPES.prepare_call(call).kernel, np.zeros((2 * T, nv, nv))
+        call = FORCE_DERIVATIVES.bind(model, model.neutral(), zero, zero)
+        kernel, unused = FORCE_DERIVATIVES.prepare_call(call).kernel, np.zeros((2 * T, nv, nv))
         by_q = {name: a[name].reshape(-1, nv, nv) for name in ("E_q", "E_v", "I_q")}
         hits = a["hit_q"].reshape(2 * T, -1), a["zero"], a["jump"].reshape(2 * T, nv)
-        found["slopes"] = tied.tie(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])
+        found["derivatives"] = tied.tie(
+            kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"]
+        )
         found["impact"] = tied.tie(kernel, *hits, by_q["I_q"], unused)
         if f.forced:
             f_z = a["f_z"].reshape(T, nv, b.size)
-            found["force_slopes"] = tied.tie(f.force_slopes_kernel(), *state, *given, f_z)
+            found["force_derivatives"] = tied.tie(f.force_derivatives_kernel(), *state, *given, f_z)
     return StanceKernels(**found)
 
 

@@ -28,19 +28,19 @@ SMALL = 1e-18  # terms of series that no longer count
 
 
 @procedure
-def contact_slopes(b: Batch, w: WorkerArrays):
+def find_contact_derivatives(b: Batch, w: WorkerArrays):
     """Derivatives of all contact steps and friction cones at the current knots."""
     x = w.stance.now
-    call(x.slopes, 0, b.steps)
+    call(x.derivatives, 0, b.steps)
     if x.forced == 1:
-        call(x.force_slopes, 0, b.steps)
+        call(x.force_derivatives, 0, b.steps)
     hits = gather_impacts(b, w)
     if hits > 0:
         call(x.impact, 0, 2 * hits)
     find_impact_rows(b, w, 0, b.steps)
-    slopes_of_impacts(b, w, 0, b.steps)
+    derivatives_of_impacts(b, w, 0, b.steps)
     find_contact_rows(b, w, 0, b.steps)
-    slopes_of_steps(b, w, 0, b.steps)
+    derivatives_of_steps(b, w, 0, b.steps)
 
 
 @procedure
@@ -60,11 +60,11 @@ def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
 
 
 @procedure
-def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
+def derivatives_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
     """Derivatives of the touch-down impacts at the beginnings of steps."""
     for k in range(first, end):
         if count_landings(b.contacts, k) > 0:
-            impact_slopes(b, w, k)
+            impact_derivatives(b, w, k)
 
 
 @procedure
@@ -87,10 +87,10 @@ def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
 
 
 @procedure
-def slopes_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
+def derivatives_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
     """Derivatives of several contact steps and cones, from those of their contacts."""
     for k in range(first, end):
-        slopes_of_step(b, w, k)
+        derivatives_of_step(b, w, k)
 
 
 @procedure
@@ -113,7 +113,7 @@ def gather_impacts(b: Batch, w: WorkerArrays) -> int:
 
 
 @procedure
-def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
+def derivatives_of_step(b: Batch, w: WorkerArrays, k: int):
     """Derivatives of one contact step and its cones, from those of its contacts."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     live, hits = s.live[k], count_landings(c, k)
@@ -256,7 +256,7 @@ def force_rows(b: Batch, c: ContactTables, s: Stance, k: int, forces: "float[:]"
 
 
 @procedure
-def impact_slopes(b: Batch, w: WorkerArrays, k: int):
+def impact_derivatives(b: Batch, w: WorkerArrays, k: int):
     """Derivatives of post-impact velocities by the state before, in ``B``, (nv, 2 nv)."""
     s, c, nv = w.stance, b.contacts, b.nv
     I_q = view(s.I_q, s.hit[k] * nv * nv)
@@ -398,7 +398,7 @@ def cone_rows(b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, 
         for p in range(c.point_first[i], c.point_first[i + 1]):
             of_point, row_width = df, wide
             if on == 1 and c.size[i] == 6:
-                point_slopes(b, w, k, i, p, df, wide, bench)
+                point_derivatives(b, w, k, i, p, df, wide, bench)
                 of_point, row_width = bench, size
             x = view(of_point, 0)
             y = view(of_point, row_width)
@@ -417,7 +417,7 @@ def cone_rows(b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, 
 
 
 @procedure
-def point_slopes(
+def point_derivatives(
     b: Batch,
     w: WorkerArrays,
     k: int,
@@ -455,7 +455,7 @@ def point_slopes(
 
 
 @procedure
-def feet_slopes(b: Batch, w: WorkerArrays, first: int, end: int):
+def add_feet_derivatives(b: Batch, w: WorkerArrays, first: int, end: int):
     """Derivatives of the foot-placement cost, added to those of other costs."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     arm = view(s.R, 6, 3)

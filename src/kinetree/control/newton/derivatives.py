@@ -2,7 +2,10 @@
 
 from kinetree.codegen.procedures import lanes, procedure, sqrt, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.contact_slopes import contact_slopes, feet_slopes
+from kinetree.control.newton.contact_derivatives import (
+    add_feet_derivatives,
+    find_contact_derivatives,
+)
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy, restore, take_steps
 
@@ -85,7 +88,7 @@ def simple_steps(b: Batch, w: WorkerArrays, first: int, end: int):
             for c in range(nv):
                 row[m + c] = h * A_q[i * nv + c]
                 row[m + nv + c] = h * A_v[i * nv + c]
-            if w.slopes.forced == 0:
+            if w.derivatives.forced == 0:
                 for c in range(m):
                     row[c] = h * A_f[i * nv + b.columns[c]]
             else:
@@ -133,18 +136,18 @@ def take_and_choose(b: Batch, w: WorkerArrays, first: int, end: int):
 def steps_by_rows(b: Batch, w: WorkerArrays):
     """Derivatives of steps by one reverse pass per row."""
     if b.flat == 0:
-        call(w.slopes.back, 0, b.steps)
+        call(w.derivatives.back, 0, b.steps)
     for row in range(b.n):
         take_and_choose(b, w, row, row + 1)
-        call(w.slopes.rows, 0, b.steps)
+        call(w.derivatives.rows, 0, b.steps)
     take_and_choose(b, w, b.n, b.n + 1)
 
 
 @procedure
 def clear_costs(b: Batch, w: WorkerArrays):
     """Zero the cost derivatives where no kernel writes them."""
-    first = b.steps if w.slopes.costly == 1 else 0
-    end = b.steps if w.slopes.ending == 1 else b.steps + 1
+    first = b.steps if w.derivatives.costly == 1 else 0
+    end = b.steps if w.derivatives.ending == 1 else b.steps + 1
     for i in lanes((end - first) * b.size):
         w.g[first * b.size + i] = 0.0
     for i in lanes((end - first) * b.size * b.size):
@@ -155,11 +158,11 @@ def clear_costs(b: Batch, w: WorkerArrays):
 def add_curves(b: Batch, w: WorkerArrays, first: int, end: int):
     """Add convexified second derivatives of costs that are not half squares."""
     size = b.size
-    if w.slopes.curved == 1:
+    if w.derivatives.curved == 1:
         for e in lanes(min(end, b.steps) - first):
             at = (first + e) * size * size
             add_convex(view(w.H, at), view(w.curve, at), size, w.scratch)
-    if w.slopes.end_curved == 1 and end > b.steps:
+    if w.derivatives.end_curved == 1 and end > b.steps:
         for _ in lanes(1):
             add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.scratch)
 
@@ -167,7 +170,7 @@ def add_curves(b: Batch, w: WorkerArrays, first: int, end: int):
 @procedure
 def derive(b: Batch, w: WorkerArrays):
     """All first derivatives, and Gauss-Newton second derivatives of costs."""
-    s, ends = w.slopes, b.steps + 1
+    s, ends = w.derivatives, b.steps + 1
     if b.contacts.count > 0:
         if w.search.fresh == 0:
             restore(b, w)
@@ -183,8 +186,8 @@ def derive(b: Batch, w: WorkerArrays):
     if b.outside == 1:
         return
     if b.contacts.count > 0:
-        feet_slopes(b, w, 0, ends)
-        contact_slopes(b, w)
+        add_feet_derivatives(b, w, 0, ends)
+        find_contact_derivatives(b, w)
     elif s.simple == 1:
         if s.forced == 1:
             call(s.force, 0, b.steps)
@@ -197,7 +200,7 @@ def derive(b: Batch, w: WorkerArrays):
 @procedure
 def weigh_curves(b: Batch, w: WorkerArrays, first: int, end: int):
     """Weights of step ends (in coordinates) and path constraints for second derivatives."""
-    nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
+    nq, nv, n, nw = b.nq, b.nv, b.n, w.derivatives.weights_of_knot
     for e in lanes(end - first):
         k = first + e
         at = k * nw
@@ -241,11 +244,11 @@ def find_curves(b: Batch, w: WorkerArrays):
     """Exact second derivatives of the Lagrangian."""
     if b.outside == 0:
         if b.flat == 0:
-            call(w.slopes.back, 0, b.steps)
+            call(w.derivatives.back, 0, b.steps)
         weigh_curves(b, w, 0, b.steps)
-        call(w.slopes.curve, 0, b.steps)
+        call(w.derivatives.curve, 0, b.steps)
         if b.flat == 0:
-            call(w.slopes.bending, 0, b.steps)
+            call(w.derivatives.bending, 0, b.steps)
             bend(b, w, 0, b.steps)
-    if w.slopes.ending == 1:
-        call(w.slopes.end_curve, 0, 1)
+    if w.derivatives.ending == 1:
+        call(w.derivatives.end_curve, 0, 1)
