@@ -82,7 +82,7 @@ class Integrator(ABC):
     def step(
         self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
     ) -> Stepped:
-        """State a time ``h`` [s] after ``t``.
+        """State after one step of length ``h`` [s] from time ``t``.
 
         Args:
             field: a ``Field``, which gives accelerations.

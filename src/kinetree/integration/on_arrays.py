@@ -39,7 +39,7 @@ REPAID_BACK = 400
 def choose_arrays(
     model, method, field, samples: int = 0, *, back: bool = False, longer: int = 1
 ) -> bool:
-    """Whether a task's steps run vectorised on arrays rather than compiled.
+    """Whether a simulation's steps should run vectorised on arrays rather than be compiled.
 
     Args:
         model: the mechanism.

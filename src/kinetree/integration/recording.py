@@ -72,7 +72,7 @@ def end_step(w: StepWalk):
 
 @procedure
 def store_state(w: StepWalk):
-    """Store the walk's present state and work."""
+    """Append the present state and work to a recorded motion's arrays."""
     for i in range(w.nq):
         w.stored_q[w.rows * w.nq + i] = w.q[i]
     for i in range(w.nv):
@@ -153,7 +153,7 @@ class KernelRecorder:
                 w.held[:] = self._control.call(float(w.time[0]), w.q.copy(), w.v.copy())
 
     def begin(self, q: Array, qd: Array, every: int, rows: int, origin: tuple[float, int]) -> None:
-        """Start recording from a state, and store it.
+        """Start recording a motion from its initial state, which is stored.
 
         Args:
             q: positions, (nq,).
@@ -177,7 +177,7 @@ class KernelRecorder:
         return take_kernel_steps(w)
 
     def add(self, q: Array, qd: Array, work: float) -> None:
-        """Continue from the end of a step that was taken elsewhere."""
+        """Continue the recording from the end state of a step that other code has taken."""
         w = self.walk
         w.q_e[:], w.v_e[:], w.work[0] = q, qd, work
         end_step(w)

@@ -104,7 +104,7 @@ class Scheme:
 
 @kernel
 def _step(model, t, h, q, qd, inputs, *, scheme):
-    """Kernel of one step of a scheme."""
+    """Kernel of one integration step of a ``Scheme``: method and field."""
     return scheme(model, t, h, q, qd, inputs)
 
 
@@ -341,7 +341,7 @@ class Stepper:
 
     @cached_property
     def _one(self):
-        """Compiled kernel of one step."""
+        """Compiled kernel of one integration step."""
         return self._kernel(_step)
 
     @cached_property
@@ -351,12 +351,12 @@ class Stepper:
 
     @cached_property
     def _many(self):
-        """Compiled kernel of several steps."""
+        """Compiled kernel of several integration steps with equal inputs."""
         return self._kernel(_steps, 1.0)
 
     @cached_property
     def _rates(self):
-        """Compiled kernel of accelerations and power."""
+        """Compiled kernel of joint accelerations and the power of the forces."""
         q, v, held = self._zeros()
         return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 

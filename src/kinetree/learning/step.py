@@ -146,7 +146,7 @@ class ControlStep:
         }
 
     def begin(self, arguments, draws):
-        """Initial state of an episode by name."""
+        """Initial state of an episode: its arrays by name."""
         values = {**arguments, **self.random_numbers("reset", draws)}
         found = self.call_kernel("reset", values)
         state = {name: np.zeros(shape)[()] for name, shape in self.shapes.items()}

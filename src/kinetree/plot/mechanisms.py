@@ -385,7 +385,7 @@ def _matrix(system):
 
 
 def _halves(axes, reach):
-    """Draw axes and the unstable half-plane."""
+    """Draw the axes and the unstable half of the complex plane."""
     axes.axvspan(0, reach, color="#efefef", zorder=0)
     for draw in (axes.axvline, axes.axhline):
         draw(0, color="#777777", linewidth=0.9, zorder=1)

@@ -167,7 +167,7 @@ def put(
 
 @procedure
 def put_small(d: Pictures, image: int, start: int, step: int, last: bool) -> None:
-    """Rasterise small triangles of a picture, and list the large ones."""
+    """Rasterise every ``step``-th small triangle of a picture, and list the large ones."""
     f = local("float", 12)
     bounds = local("int", 4)
     most = 1 / d.view.near
@@ -217,13 +217,13 @@ def put_large(d: Pictures, image: int, start: int, step: int, last: bool) -> Non
 
 @procedure
 def see_small(d: Pictures, image: int, start: int, step: int) -> None:
-    """Rasterise the depths of small triangles."""
+    """Rasterise the depths of every ``step``-th small triangle of a picture."""
     put_small(d, image, start, step, False)
 
 
 @procedure
 def see_large(d: Pictures, image: int, start: int, step: int) -> None:
-    """Rasterise the depths of large triangles and planes."""
+    """Rasterise the depths of a picture's listed large triangles and of its planes."""
     put_large(d, image, start, step, False)
 
 

@@ -261,7 +261,7 @@ class Renderer:
         on_threads(lambda k: tiles(shot, own[k], k, count), count)
 
     def _take(self):
-        """Picture memory that no other thread uses."""
+        """Picture memory from the pool that no other thread uses, or a new one."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -296,7 +296,7 @@ def _bytes_of(color, width, height):
 
 
 def tiles_of(view: View) -> int:
-    """Number of tiles of a view."""
+    """Number of picture tiles that a view consists of."""
     return -(-view.width // TILE) * -(-view.height // TILE)
 
 

@@ -164,7 +164,7 @@ def take_sample(
     share: float,
     color: "float[3, PIXELS]",
 ) -> None:
-    """Append a sample of a triangle to the list; a plane's goes to its pixel at once.
+    """Append a triangle's sample to the list; add a plane's sample to its pixel's colour at once.
 
     Args:
         shot: the picture.

@@ -104,7 +104,7 @@ def grid_lines(x: float, y: float, step: float, width: float) -> float:
 
 @procedure
 def shade_plane(shot: Shot, k: int, i: float, j: float, out: "float[3]") -> None:
-    """Write the colour of a plane at a sample.
+    """Write the colour of a drawn plane at one sample of the picture.
 
     Args:
         shot: the picture.

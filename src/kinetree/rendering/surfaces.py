@@ -205,7 +205,7 @@ def _hills(field):
 
 
 def _cuboid(size):
-    """Surface of a box with these side lengths."""
+    """Surface of a box with given side lengths, centred at the origin."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
@@ -213,5 +213,5 @@ def _cuboid(size):
 
 
 def _outside(surface):
-    """Copy of a closed surface with sharp edges."""
+    """Closed surface from ``surface``, with vertices duplicated along sharp edges."""
     return replace(crease(surface), closed=True)

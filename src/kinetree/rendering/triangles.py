@@ -183,7 +183,7 @@ def see_triangles(shot: Shot, view: View, shadows: bool) -> None:
 
 @procedure
 def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: TileWork) -> None:
-    """Collect the visible triangles of a part."""
+    """Collect the triangles of a part that a view may see."""
     start = s.part[p, VERTEX]
     Q = local("float", 12)
     pose_in_view(view, P, Q)

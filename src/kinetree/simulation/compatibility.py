@@ -72,7 +72,7 @@ class Conflict:
 
 
 def conflicts(setup: Setup) -> Iterator[tuple[Conflict, str]]:
-    """Conflicts of a setup with their error messages, in the order of the table."""
+    """Conflicts between features of a setup, each with its error message, as in ``CONFLICTS``."""
     for conflict in CONFLICTS:
         message = conflict.message(setup)
         if message:

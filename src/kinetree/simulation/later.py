@@ -14,5 +14,5 @@ class Later:
 
 
 def resolve(value: Any) -> Any:
-    """Value itself, or the result of a ``Later``."""
+    """Value itself, or the computed result if it is a ``Later``."""
     return value.find() if type(value) is Later else value

@@ -209,7 +209,7 @@ class MotionRecord:
         return None if history is None else history.worst
 
     def take(self, step):
-        """Count a step and store its events."""
+        """Count a step in the motion's record, and store the step's events."""
         self.count(step.t1 - step.t0, step.qd1)
         self.events += step.events
 
@@ -224,7 +224,7 @@ class MotionRecord:
         self.largest_advance = max(self.largest_advance, h * speed)
 
     def arrays(self) -> dict[str, Any]:
-        """Stored arrays by name, time first."""
+        """All stored arrays of the motion by name, with time as first axis."""
         found = {name: getattr(self, name) for name in ("t", "q", "qd", "tau", "work")}
         if isinstance(self.controls, Later) or (self.controls is not None and len(self.controls)):
             found["controls"] = self.controls
@@ -389,7 +389,7 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
 
 
 def _run_each(stepper, clock, motion, held, progress, record):
-    """Run and store every step."""
+    """Take the steps of a motion in blocks, storing the state after every step."""
     record.keep(clock.start, motion.q, motion.qd, held, motion.work)
     for first in range(0, clock.count, _BLOCK):
         last = min(first + _BLOCK, clock.count)

@@ -296,7 +296,7 @@ def derive(equations, wanted, given):
 
 
 def composite(equations, rows, columns, given):
-    """Block matrix, constants and right sides of the equations in a chosen order.
+    """Block matrix, constants and right sides of block equations, with rows and columns ordered.
 
     Returns the blocks: ``A`` and ``B`` as lists of matrices (None where a block is zero), the
     constants as a list of vectors.
@@ -359,7 +359,7 @@ def _right_hand_sides(constant, B):
 
 
 def _is_singular(block):
-    """Whether a block has no usable inverse."""
+    """Whether a matrix block cannot be inverted with usable accuracy."""
     return block.size > 0 and np.linalg.cond(block) > 1e12
 
 

@@ -137,7 +137,7 @@ def _approaching(zeta):
 
 
 def _matrix(inertia):
-    """6 x 6 float matrix of an inertia."""
+    """Inertia of a body or handle as a 6 x 6 float matrix."""
     return np.asarray(inertia.to_matrix(), dtype=float)
 
 

@@ -176,6 +176,6 @@ class _Assemblies:
         return body
 
     def _anchor_of(self, body):
-        """Anchor of a body: itself if not eliminated, else what its assembly moves with."""
+        """Anchor of a body: itself if not eliminated, else the anchor of its assembly."""
         leader = self._leader(body)
         return body if leader is None else self.anchor[leader]

@@ -94,7 +94,7 @@ def recursion(state, chosen, basis):
 
 
 def along_links(state, chosen):
-    """Lower blocks of ``A`` and ``B`` by link recursion along each column."""
+    """Lower blocks of a linear model's ``A`` and ``B``, by link recursion along each column."""
     model, n = state.model, state.model.nv
     total, p = n + sum(loop.joint.nv for loop in model.loops), len(chosen.names)
     batch = state.qd.shape[:-1]
@@ -170,7 +170,7 @@ square."""
 
 
 def differences(state, chosen, basis):
-    """Lower blocks of ``A`` and ``B`` by finite differences, sample by sample."""
+    """Lower blocks of a linear model's ``A`` and ``B`` by finite differences, sample by sample."""
     model, q, qd, _, tau, f_ext = state
     batch, p = qd.shape[:-1], len(chosen.names)
     blocks = [np.zeros((*batch, p, n)) for n in (p, p, model.nv)]
@@ -184,7 +184,7 @@ def differences(state, chosen, basis):
 
 
 def _differences(model, q, qd, tau, f_ext, chosen):
-    """Lower blocks of ``A`` and ``B`` of one sample by finite differences."""
+    """Lower blocks of a linear model's ``A`` and ``B`` for one sample by finite differences."""
     p, yd = len(chosen.names), coordinate_rates(model, q, qd, chosen)
 
     def acceleration(dy, dyd, dtau):

@@ -155,7 +155,7 @@ def _link_forces(chain, X, motion, variation, phi, f_ext):
 
 
 def _positions(chain, q, q_v):
-    """Position variables of every joint, by link."""
+    """Position variables of each link's joint, by link."""
     model, found, at = chain.model, [None], 0
     for i in range(1, chain.real + 1):
         found.append(q[model.q_slice[i]])

@@ -245,7 +245,7 @@ class SimplificationSavings(NamedTuple):
 
 
 def savings(function, inputs):
-    """``SimplificationSavings`` of a function of arrays.
+    """Numbers of operations of a function of arrays, before and after symbolic simplification.
 
     Args:
         function: takes one array per input and returns an array or number.

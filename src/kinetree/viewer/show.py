@@ -247,7 +247,7 @@ def record(
 
 
 def _scene(what, q, options) -> Scene:
-    """``Scene`` of whatever ``view`` takes, its notices issued as warnings."""
+    """``Scene`` of a model, motion, world, file or scene; issues its notices as warnings."""
     if isinstance(what, Scene):
         return what
     scene = scene_of(what, q, **options)

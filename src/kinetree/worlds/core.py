@@ -89,7 +89,7 @@ class WorldCore:
 
     @property
     def contact(self) -> TimeStepping:
-        """The contact model for ``kinetree.simulate`` and others."""
+        """The ``TimeStepping`` contact model of the world, for ``kinetree.simulate`` and others."""
         return self._whole.contact
 
     @property
@@ -163,7 +163,7 @@ class WorldCore:
         )
 
     def _part(self, name) -> Part:
-        """``Part`` with this name."""
+        """``Part`` object for the world's part of this name."""
         return Part(cast("World", self), name)
 
     def __iter__(self) -> Iterator[str]:

@@ -62,7 +62,7 @@ class DeviceWorlds:
         self._activation = np.tile(start.activation, (n, 1))
 
     def _own_numbers(self, machine):
-        """Individual parameters of all worlds, for the device; the template gets the first's."""
+        """Individual parameters of all worlds, for the device; ``machine`` gets world 0's."""
         numbers = OwnNumbers(machine.engine, self._n)
         Worlds._give(self, SimpleNamespace(samples=numbers))  # pyright: ignore[reportArgumentType]
         self._first._give(machine)

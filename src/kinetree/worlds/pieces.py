@@ -324,7 +324,7 @@ def on_base(model: Model, name: str, fixed: bool | None) -> Model:
 
 
 def placements(at: Any) -> list[Plucker] | None:
-    """Placements of several copies from (n, 3) or (n, 4, 4); None for a single place."""
+    """Placements of several copies from positions (n, 3) or poses (n, 4, 4); None for one place."""
     if isinstance(at, (list, tuple)) and at and all(isinstance(x, Plucker) for x in at):
         return list(at)
     shape = () if at is None or isinstance(at, Plucker) else np.shape(at)

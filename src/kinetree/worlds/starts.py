@@ -103,7 +103,7 @@ class StartCheck:
         return closed_start(self.model, q, qd, f"the start of world {self.model.name!r}")
 
     def check(self, engine: Engine, q: np.ndarray) -> None:
-        """Warn of overlaps and exceeded limits at ``q``, but for those that steps caused."""
+        """Warn of overlaps and exceeded limits at ``q``, except those that earlier steps led to."""
         found = self.faults(engine, engine.find(q), q)
         self.reached = None
         self.warn_of(found)

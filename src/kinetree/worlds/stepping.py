@@ -227,7 +227,7 @@ class WorldSteps:
 
     @cached_property
     def _slice(self):
-        """Steps taken at first without hearing Ctrl-C: of many bodies one may take long."""
+        """Number of steps before the first check for Ctrl-C: 1 for worlds of many bodies."""
         return 1 if self.machine.is_wide else SLICE
 
     def _go_far(self, whole, h, n) -> bool:

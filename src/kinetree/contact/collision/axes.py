@@ -122,7 +122,7 @@ def widest_facet(
 
 @procedure
 def widest_by_edges(shapes: Shapes, pair: Pair, best: float, slab: Slab) -> "(float, bool)":
-    """Widest slab across two edges and whether it is wider than ``best``; else ``best``, False."""
+    """Width of the widest slab across two edges, True if above ``best``; else ``best``, False."""
     i, j = pair.i, pair.j
     one, two = local("float", 2, 12, 12)
     if shapes.kind[i] == BOX:
@@ -180,7 +180,7 @@ def across_facets(
 
 @procedure
 def box_edges(size: "float[3]", edge: "float[12, 12]") -> None:
-    """Write the 12 edges of a box of these half extents as rows of ``Shapes.edge``."""
+    """Write the 12 edges of a box of half extents ``size``, each as a row of 12 numbers."""
     for k in range(3):
         u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
         for c in range(4):

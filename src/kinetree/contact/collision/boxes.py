@@ -133,7 +133,7 @@ def best_edges(
 
 @procedure
 def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
-    """Raise each contact's gap to the pair's gap, and set the deepest, if nearly equal, to it.
+    """Raise contact gaps to at least ``gap``; the smallest becomes ``gap`` if nearly equal.
 
     They were chosen along an axis that is only nearly the best, so as not to change it at rest.
     """
@@ -149,7 +149,7 @@ def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
 
 @procedure
 def is_level(C: "float[3, 4]", axis: int, k: int, l: int) -> bool:
-    """Whether crossing edges k and l of two boxes have a normal nearly that of a face.
+    """Whether the common normal of edges k and l of two boxes is nearly the normal of a face.
 
     Boxes that overlap and lie on each other nearly flat have their least depth along some axis
     across two edges, and along another one in the next step. With one point they would sink.
@@ -454,7 +454,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 def nearest_interval(
     line: "float[2, 3]", half: float, b: "float[3]", out: "float[3]", near: float
 ) -> "(float, float, int)":
-    """Interval of a segment nearest to one same box feature, and that feature's dimension."""
+    """Interval of a segment nearest to one feature of a box, and the feature's dimension."""
     low, high = -half, half
     free = 0
     for k in range(3):

@@ -75,7 +75,7 @@ def repair(shapes: Shapes, pair: Pair, near: Slab) -> None:
 
 @procedure
 def widest_of_all(shapes: Shapes, pair: Pair, near: Slab) -> None:
-    """Set the widest slab among its normal, face normals and axes of a pair; points approximate."""
+    """Set slab ``near`` to the widest along its normal, face normals and the shapes' axes."""
     turned = local(Pair)
     turn_pair(pair, turned)
     near.corner[:] = -1

@@ -128,7 +128,7 @@ def polyhedral_surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Turn and travel of the normal at a face, edge or corner of a box, hull or mesh."""
+    """Write the curvature matrices at a face, edge or corner of a box, hull or mesh."""
     seen = local("float", 3, 3)  # a face's normal, the direction of an edge
     rank, on_face, kind = 0, False, shapes.kind[i]
     f = local("float", 3)
@@ -186,7 +186,7 @@ def polyhedral_surface(
 
 @procedure
 def count_directions(seen: "float[3, 3]", rank: int, face: "float[3]") -> int:
-    """Number of independent normals at a point (1 face, 2 edge, 3 corner) with one more face."""
+    """Rank (1 face, 2 edge, 3 corner) of the face normals at a point, after adding ``face``."""
     if rank == 0:
         seen[0] = face
         return 1

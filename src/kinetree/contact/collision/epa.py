@@ -63,7 +63,7 @@ def refine_face(
 
 @procedure
 def take_face(polytope: Polytope, near: int, height: float, slab: Slab) -> None:
-    """Set the polytope's depth, and the slab, to those along the normal of face ``near``."""
+    """Set the polytope's depth to ``height``, and the slab to that along face ``near``'s normal."""
     f = polytope.normal[near]
     polytope.depth = height
     polytope.is_refined = False

@@ -22,7 +22,7 @@ def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, ou
 
 @procedure
 def flat_surface(n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]") -> None:
-    """Travel and turn at a flat face: the contact moves in the plane, the normal stays."""
+    """Write the curvature matrices of a flat face: points move in the plane, the normal stays."""
     turn[:] = 0.0
     for r in range(3):
         travel[r] = _AXES[r] - n[r] * n
@@ -32,7 +32,7 @@ def flat_surface(n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]") -> N
 def edge_surface(
     n: "float[3]", along: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]"
 ) -> None:
-    """Travel and turn at an edge: the contact moves along it, the normal turns about it."""
+    """Write the curvature matrices of an edge: points move along it, the normal turns about it."""
     for r in range(3):
         travel[r] = along[r] * along
         turn[r] = _AXES[r] - n[r] * n - travel[r]
@@ -42,7 +42,7 @@ def edge_surface(
 def curved_surface(
     pose: "float[12]", K: "float[3, 3]", n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]"
 ) -> None:
-    """Travel and turn at a smooth surface with shape operator ``K`` [1/m] in the shape's axes."""
+    """Write the curvature matrices of a smooth surface with shape operator ``K`` [1/m]."""
     flat_surface(n, turn, travel)
     along = view(pose, 0, 3, 4)[:, :3].T @ travel  # the tangent plane along the shape's axes
     turn[:] = along.T @ (K @ along)

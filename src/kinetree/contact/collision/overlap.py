@@ -170,7 +170,7 @@ def is_before(found: Found, row: int, i: int, j: int) -> bool:
 
 @procedure
 def slab_width(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
-    """Separation of two convex shapes along unit vector ``n``; a huge negative one if nonconvex."""
+    """Separation of two convex shapes along unit vector ``n``; -1e300 if a shape is not convex."""
     if shapes.kind[i] >= tables.FIELD or shapes.kind[j] >= tables.FIELD:
         return -1e300
     pair, slab = local(Pair), local(Slab)

@@ -332,7 +332,7 @@ def to_mesh(shapes: Shapes, i: int, j: int, far: float, near: Slab) -> int:
 
 @procedure
 def open_nodes(shapes: Shapes, i: int, j: int, waiting: "int[:, 2]") -> None:
-    """Split the larger node of the top pair on a search stack, the nearer child last."""
+    """Replace the top node pair of a search stack by pairs with the larger node's children."""
     one, two = waiting[0, 0], waiting[0, 1]
     a = shapes.child[one, 0] if shapes.kind[i] == tables.TRIANGLES else -1
     b = shapes.child[two, 0]

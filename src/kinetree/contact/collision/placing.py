@@ -7,7 +7,7 @@ from kinetree.contact.collision.tables import ENDLESS, Shapes
 
 @procedure
 def unknown_reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """Support function of a kind that has none: -1, its box is used instead."""
+    """Support function of shapes for which only the box is known: -1."""
     return -1.0
 
 

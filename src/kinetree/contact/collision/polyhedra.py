@@ -82,7 +82,7 @@ def polyhedra_gap(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
 
 @procedure
 def find_way(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> None:
-    """Set a slab's points to the nearest ones by GJK, and its normal if that is wider.
+    """GJK query of two polyhedra: sets the slab's points, and normal and gap if GJK's are wider.
 
     A gap that is larger than ``far`` is a lower bound, without points.
     """

@@ -29,7 +29,7 @@ _NOWHERE, _NEARBY, _SOLVED, _MOVED = range(4)
 
 @procedure
 def is_level(one: Side, two: Side) -> bool:
-    """Whether a side's flat face is parallel to the face or edge of the other; True without faces.
+    """Whether flat faces are parallel to the face or edge of the other shape; True without faces.
 
     What is not parallel to the face touches it with a corner, edge or rim instead.
     """
@@ -46,7 +46,7 @@ def is_level(one: Side, two: Side) -> bool:
 
 @procedure
 def turn_across(one: Side, two: Side, n: "float[3]") -> int:
-    """Turn the normal orthogonal to the edges of two sides; ``_NEARBY`` if they are parallel."""
+    """Turn the normal orthogonal to the edges of two shapes; ``_NEARBY`` if these are parallel."""
     ea, eb, ka, kb = one.line[:3], two.line[:3], one.line[3], two.line[3]
     over = cross(ea, eb)
     length = sqrt(over @ over)
@@ -67,7 +67,7 @@ def turn_across(one: Side, two: Side, n: "float[3]") -> int:
 
 @procedure
 def cross_lines(one: Side, two: Side, n: "float[3]") -> None:
-    """Move both points to where two edges cross, projected along the normal."""
+    """Move both shapes' points to where two edges cross, projected along the normal."""
     a, b = one.point, two.point
     u = one.line[:3] - one.line[3] * n  # the lines that touch, not of unit length
     w = two.line[:3] + two.line[3] * n
@@ -80,7 +80,7 @@ def cross_lines(one: Side, two: Side, n: "float[3]") -> None:
 
 @procedure
 def turn_to_edge(one: Side, two: Side, n: "float[3]", t: "float[3]") -> bool:
-    """Turn the normal to where one side's edge is the support, unless that is far; sets tangent.
+    """Turn the normal to where a shape's edge is the support, unless it is far; sets tangent ``t``.
 
     ``t`` becomes the tangent at right angles to the edge.
     """
@@ -152,7 +152,7 @@ def take_step(one: Side, two: Side, n: "float[3]", t: "float[3]", is_free: bool)
 
 @procedure
 def solve_normal(shapes: Shapes, pair: Pair, one: Side, two: Side, n: "float[3]") -> int:
-    """Solve for the normal at which both sides' features are supports; returns the status.
+    """Solve for the normal at which given features of two shapes are supports; the status.
 
     About the nearest points are those of the sides before.
 
@@ -197,7 +197,7 @@ def solve_normal(shapes: Shapes, pair: Pair, one: Side, two: Side, n: "float[3]"
 def are_on_sides(
     shapes: Shapes, pair: Pair, one: Side, two: Side, ends: Slab, slack: float
 ) -> bool:
-    """Whether the points lie on the edges and faces of their modes, after moving them there."""
+    """Set a missing nearest point from the other; whether both lie on their shapes' features."""
     d, a, b = ends.normal, one.point, two.point
     if one.status == CROSSING:
         on_first = within(shapes, one, pair.origin, slack)
@@ -213,7 +213,7 @@ def are_on_sides(
 
 @procedure
 def take_points(slab: Slab, one: Side, two: Side, ends: Slab, optimal: bool) -> None:
-    """Set a slab to the normal and width found, with the points of both sides.
+    """Set a slab's normal and gap to those of ``ends``; points are the supports if ``optimal``.
 
     Where these are not nearest points, those of the slab are moved to the ends along the normal.
     """

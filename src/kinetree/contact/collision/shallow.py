@@ -38,7 +38,7 @@ MOST = 8
 
 @procedure
 def widen_along(shapes: Shapes, pair: Pair, ends: Slab, near: Slab) -> None:
-    """Replace slab ``near`` by that along the normal of ``ends``, if it is wider."""
+    """Set slab ``near`` to the pair's slab along the normal of ``ends``, if that slab is wider."""
     ends.corner[:] = -1
     found = width(shapes, pair, ends)
     if found > near.gap:

@@ -24,13 +24,13 @@ def no_mode(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """Mode of a solid without curved faces: none; returns ``NONE``."""
+    """Support point of a solid without curved faces in any mode: none; returns ``NONE``."""
     return NONE
 
 
 @procedure
 def never_within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Whether a point is on a mode's feature of a kind without curved faces: never."""
+    """Whether a point is on a curved feature of a solid without curved faces: never."""
     return False
 
 
@@ -67,7 +67,7 @@ class Side:
 
 @procedure
 def set_side(side: Side, shape: int, simplex: Simplex, which: int) -> None:
-    """Set a side's shape and its distinct corners from a simplex; ``which``: 0 first, 1 second."""
+    """Set a ``Side``: shape and distinct corners of its simplex; ``which``: 0 first, 1 second."""
     P = simplex.first if which == 0 else simplex.second
     at = simplex.corner
     count = 0
@@ -85,7 +85,7 @@ def set_side(side: Side, shape: int, simplex: Simplex, which: int) -> None:
 
 @procedure
 def modes(shapes: Shapes, side: Side) -> int:
-    """Number of modes of a side: features of the shape on which the normal may stand."""
+    """Number of modes of a ``Side``: features of its shape on which the normal may stand."""
     if is_curved(shapes, side.shape):
         return MODES[shapes.kind[side.shape]]
     if side.count == 3:
@@ -95,7 +95,7 @@ def modes(shapes: Shapes, side: Side) -> int:
 
 @procedure
 def stand(shapes: Shapes, side: Side, origin: "float[3]", other: "float[3]") -> int:
-    """Support point of a side in its mode, with derivative and edge line; returns the status.
+    """Support point of a ``Side``'s shape in its mode, with derivative and edge line; the status.
 
     ``other`` is about the nearest point of the other shape.
     """
@@ -193,7 +193,7 @@ def nearest_face(shapes: Shapes, side: Side, origin: "float[3]") -> int:
 
 @procedure
 def within(shapes: Shapes, side: Side, origin: "float[3]", slack: float) -> bool:
-    """Whether the point of a side lies on the edge or face of its mode, with slack [m]."""
+    """Whether the point of a ``Side`` lies on the edge or face of its mode, with slack [m]."""
     i, mode, count, C, p = side.shape, side.mode, side.count, side.corner, side.point
     if is_curved(shapes, i):
         P = shapes.pose[i]

@@ -40,7 +40,7 @@ def pivoting(M: ArrayLike, d: ArrayLike) -> ForceSolution:
 
 
 def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:
-    """LCP solution for any square matrix by Lemke's algorithm, if its path ends at one.
+    """LCP solution for any square matrix by Lemke's algorithm, if its path ends at a solution.
 
     It does, or ends with a proof, for positive-semidefinite and other copositive-plus matrices. For
     others it may end with neither: ``solved`` false and no certificate.

@@ -154,7 +154,7 @@ def range_of_shapes(f: Found, ordered: int, row: int, first: int, second: int) -
 
 @procedure
 def is_known(f: Found, rows: Rows, late: Found, c: int, begin: int, end: int) -> bool:
-    """Whether a contact at the end has a row already, or its shapes were as deep before.
+    """Whether a late contact has a row, or its shapes were already as deep in the step's middle.
 
     Those of its shapes are from ``begin`` on, and end before ``end``.
     """

@@ -29,18 +29,18 @@ class SharingChoice:
         self._forget()
 
     def _forget(self):
-        """Forget the times of earlier calls."""
+        """Discard all measured step times."""
         self._before, self._last, self._ratios, self._tries = 0.0, 0.0, [], False
 
     def next(self) -> bool:
-        """Whether the next call is to be shared."""
+        """Whether the next call uses several threads; trial calls use the way not chosen so far."""
         self._calls += 1
         due = self._calls in EARLY or self._calls % EVERY == 0
         self._tries = due and self._before > 0.0
         return self.shared is not self._tries
 
     def note(self, seconds: float) -> None:
-        """Take note of how long a step of the last call took [s]."""
+        """Record the time of a step in the last call [s]; quicker trials change the choice."""
         if not self._tries:
             self._before, self._last = self._last, seconds
             return

@@ -279,7 +279,7 @@ def act(d: Direct, c: int, enough: float) -> bool:
 
 @procedure
 def spread(d: Direct, c: int, acts: int) -> float:
-    """Next Cholesky row for row ``c`` of the active set, with its ``share``; returns the pivot."""
+    """Set the Cholesky row of row ``c`` and ``share = A_aa⁻¹ A_ac`` of active rows; the pivot."""
     row = view(d.L, acts * d.most)
     rest = d.A[c * d.most + c]
     for k in range(acts):
@@ -300,7 +300,7 @@ def spread(d: Direct, c: int, acts: int) -> float:
 
 @procedure
 def push(d: Direct, c: int, t: float) -> None:
-    """Add impulse ``t`` to row ``c`` while the active rows keep their velocities."""
+    """Add impulse ``t`` to row ``c``, and impulses to active rows that keep their velocities."""
     d.lam[c] += t
     for k in range(d.acts):
         d.lam[d.acting[k]] -= t * d.share[k]

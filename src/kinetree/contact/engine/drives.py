@@ -257,7 +257,7 @@ def add_force_across(a: Actuators, v: "float[:]", mean: "float[:]", force: "floa
 
 @procedure
 def next_bound(bound: int, reached: int, attempts: int) -> int:
-    """Force bound for the next attempt, when the solution with ``bound`` reached another.
+    """Force bound to assume next, when the solution with ``bound`` reached bound ``reached``.
 
     From one bound to the other a force passes what is between: a stiff servo that is close to its
     target is there.

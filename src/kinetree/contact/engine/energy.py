@@ -320,7 +320,7 @@ def find_excess(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool
 
 @procedure
 def gains_any(b: Balance, i: int) -> bool:
-    """Whether island ``i`` has more energy than it had, was given and lost in its rows."""
+    """Whether island ``i`` has more energy than joint forces and its rows gave, up to rounding."""
     return b.excess[i] - b.put[i] > ROUNDING * b.size[i]
 
 

@@ -99,7 +99,7 @@ class Machine(MotionStates):
             self.at_once = self._together_at_once
 
     def _together_at_once(self, steps, first, end):
-        """``at_once`` where islands are solved on several threads, if that is quicker."""
+        """``advance_at_once`` with islands on several threads, if that is quicker; its code."""
         begin = self._share(True)
         code = self._alone_at_once(steps, first, end)
         if code == 0:
@@ -107,7 +107,7 @@ class Machine(MotionStates):
         return code
 
     def _share(self, alone):
-        """Let the first engine share its islands if it steps ``alone`` and that pays.
+        """Set how many threads solve the first engine's islands; several only if ``alone``.
 
         Returns the time, or 0 where that of the next steps says nothing: helpers were made.
         """
@@ -118,7 +118,7 @@ class Machine(MotionStates):
         return perf_counter() if alone and not made else 0.0
 
     def _note_time(self, begin, steps):
-        """Have the time that steps took decide how the next ones are taken."""
+        """Report the time per step since ``begin`` to the choice of one or several threads."""
         if begin and steps and self.choice is not None and threads_here() > 1:
             self.choice.note((perf_counter() - begin) / steps)
 
@@ -399,7 +399,7 @@ class Machine(MotionStates):
                 self.recorder.lengthen()
 
     def _go_on(self, engine, worker, alone):
-        """Take steps of a worker up to its next code; ``alone``: other threads may help it."""
+        """Result code of a worker's steps; ``alone``: several threads may solve its islands."""
         if not self.is_wide:
             return advance(engine.parts, self.motions, worker)
         before, begin = worker.left, self._share(alone)

@@ -180,5 +180,5 @@ class Idle:
         return 0 * qd
 
     def resistance(self, model, t, q, qd, inputs):
-        """Zero stiffness and damping, (nv,) each."""
+        """Stiffness and damping of servos that the engine computes itself: zero, (nv,) each."""
         return np.zeros(model.nv), np.zeros(model.nv)

@@ -79,7 +79,7 @@ class Helper:
 
 @procedure
 def begin_job(t: Helper) -> None:
-    """Take the numbers of a problem as they are in this call."""
+    """Copy numbers of the problem to solve (sizes, tolerance, step limits) to a thread's record."""
     p, whole = t.problem, t.whole
     p.groups = whole.groups
     p.lasting = whole.lasting
@@ -93,7 +93,7 @@ def begin_job(t: Helper) -> None:
 
 @procedure
 def solve_shared(t: Helper, item: int) -> None:
-    """Solve an island as one of several threads."""
+    """Solve the ``item``-th sorted island on this thread; stores its step counts in ``effort``."""
     if t.job != t.sharing.job:
         begin_job(t)
     p = t.problem
@@ -110,7 +110,7 @@ def solve_shared(t: Helper, item: int) -> None:
 
 @procedure
 def may_condense(p: Problem, work: Work, island: int) -> bool:
-    """Whether an island may use the one condensed matrix that there is room for."""
+    """Whether an island is large and has loops, so that it may need the only condensed matrix."""
     if p.condenses == 0:
         return False
     if work.island_dofs_first[island + 1] - work.island_dofs_first[island] < CONDENSED:
@@ -123,7 +123,7 @@ def may_condense(p: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def size_of_island(p: Problem, work: Work, island: int) -> int:
-    """Number of groups of an island; 0 if it has an answer, -1 if it is not for all threads."""
+    """Groups of an island; 0 if its solution is stored, -1 if only the step's thread may solve."""
     if work.same[island] >= 0:
         return 0
     if may_condense(p, work, island):
@@ -133,7 +133,7 @@ def size_of_island(p: Problem, work: Work, island: int) -> int:
 
 @procedure
 def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
-    """Sort the islands for all threads by their sizes; returns how many, or 0: too few groups."""
+    """Sort the islands for several threads by decreasing size; how many, 0 if it does not pay."""
     first = x.first
     first[: SIZES + 1] = 0
     groups = most = 0
@@ -160,7 +160,7 @@ def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
 
 @procedure
 def add_efforts(x: Sharing, p: Problem, count: int) -> int:
-    """Add what islands took to the numbers of their problem; how many failed."""
+    """Add the step counts of the first ``count`` sorted islands to the problem; how many failed."""
     failed = 0
     for n in range(count):
         found = x.effort[x.order[n]]
@@ -174,7 +174,7 @@ def add_efforts(x: Sharing, p: Problem, count: int) -> int:
 
 @procedure
 def solve_islands(x: Sharing, p: Problem, work: Work) -> int:
-    """Solve a problem as ``newton.solve`` does, its islands on several threads if that pays."""
+    """Solve a contact problem by islands, on several threads if that pays; status, -1: no room."""
     if x.threads < 2:
         return solve(p, work)
     islands = begin_islands(p, work)
@@ -198,7 +198,7 @@ def solve_islands(x: Sharing, p: Problem, work: Work) -> int:
 
 
 def sharing_of(problem: Problem) -> Sharing:
-    """Lists of the islands that a problem may have."""
+    """``Sharing`` record for all islands that a problem may have, with one thread."""
     n = problem.trees + 1
     return Sharing(
         threads=1,
@@ -211,7 +211,7 @@ def sharing_of(problem: Problem) -> Sharing:
 
 
 def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> bool:
-    """Let so many threads solve islands from the next call on; whether helpers had to be made.
+    """Set how many threads solve islands from the next call on; whether helpers had to be made.
 
     Lists that grow set ``Sharing.helpers`` to 0, which have the old ones.
     """
@@ -227,7 +227,7 @@ def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> bool:
 
 
 def _helper(sharing, problem, work) -> Helper:
-    """A helper with the lists of a problem and its workspace as they are now."""
+    """``Helper`` of one thread: the arrays of a problem and workspace, with separate counts."""
     return Helper(
         problem=_copy(problem, changed=0),
         work=_copy(work, course=Course(), temp=np.zeros_like(work.temp)),
@@ -238,5 +238,5 @@ def _helper(sharing, problem, work) -> Helper:
 
 
 def _copy(record, **own) -> Any:
-    """A record with the arrays and numbers of another one, but for its own."""
+    """Copy of a record that shares its arrays, with the fields ``own`` replaced."""
     return type(record)(**{name: getattr(record, name) for name in record.types} | own)

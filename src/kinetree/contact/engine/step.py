@@ -178,7 +178,7 @@ def middle(s: StepState, m: Mechanism, shapes: Shapes, k: Kernels):
 
 @procedure
 def drive(a: Parts) -> bool:
-    """Evaluate all forces at the start of the step and their resistance; whether all sleeps."""
+    """Evaluate all forces at the step's start and their resistance; whether all trees sleep."""
     s, m, b, k, z = a.step, a.mechanism, a.balance, a.kernels, a.sleep
     if s.conserving == 1 and b.known == 0:
         run(k.energy_before)

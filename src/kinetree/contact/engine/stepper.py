@@ -248,7 +248,7 @@ class EngineStepper(Stepper):
 
     @property
     def walks(self) -> bool:
-        """Whether several steps may be taken before any is stored: never, forces are stored."""
+        """Whether several steps may be taken before any is stored: False, forces are stored."""
         return False
 
     def records(self, q) -> bool:

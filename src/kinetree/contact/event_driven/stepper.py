@@ -176,7 +176,7 @@ class _Watch:
         return self.group.of_forces(t, q, qd, tau)[at - _OF_MOTION][..., self.contact]
 
     def act(self, t, q, qd):
-        """State after the contact event; sets ``name`` to what happened."""
+        """State after the contact event, whose name is stored in ``name``."""
         transitions = self.group.transitions
         q, qd, self.name = getattr(transitions, self.kind)(self.contact, t, q, qd)
         self.ended = self.kind == "stop" and transitions.mode.kind[self.contact] == STICKS

@@ -15,7 +15,7 @@ def cross(a, b):
 
 
 def turn(R, vectors):
-    """Vectors (..., 3) multiplied by matrices (..., 3, 3)."""
+    """Matrix-vector products ``R x`` of matrices (..., 3, 3) and vectors (..., 3)."""
     return np.einsum("...ij,...j->...i", R, vectors)
 
 

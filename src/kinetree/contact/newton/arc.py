@@ -34,7 +34,7 @@ def orientation(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
-    """Store an island's step (velocities, impulses, changes) in place 2 or 3."""
+    """Store an island's interior-point step (velocities, impulses, changes) in memory 2 or 3."""
     store(problem, work, island, place, work.dv, work.dlam)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -48,7 +48,7 @@ def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
 
 @procedure
 def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b: float) -> None:
-    """Replace an island's step by ``own`` times it plus ``a``, ``b`` times those in places 2, 3."""
+    """Set an island's step to ``own`` times the step plus ``a``, ``b`` times stored steps 2, 3."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         kept = work.velocities[i]

@@ -143,7 +143,7 @@ def derivative_of(
 
 @procedure
 def press(problem: Problem, work: Work, island: int) -> float:
-    """Set augmented-Lagrangian impulses from an island's velocities, and the gradient; largest one.
+    """Set an island's augmented-Lagrangian impulses and gradient from velocities; largest impulse.
 
     Returns the largest scaled impulse.
     """

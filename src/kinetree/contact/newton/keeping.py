@@ -83,7 +83,7 @@ def clear_errors(problem: Problem) -> None:
 
 @procedure
 def note_errors(problem: Problem, work: Work, island: int, solved: bool) -> None:
-    """Store a problem's residuals as those of an island, and whether the island was solved."""
+    """Copy a problem's residuals to those of one island, with whether the island was solved."""
     x = work.errors[island]
     x[:2] = vector(problem.error, problem.momentum_error)
     x[2:4] = vector(problem.velocity_error, problem.cone_error)

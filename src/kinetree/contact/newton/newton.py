@@ -178,7 +178,7 @@ def begin_islands(problem: Problem, work: Work) -> int:
 
 @procedure
 def solve_and_note(problem: Problem, work: Work, island: int) -> bool:
-    """Solve one island of a problem and note its errors; returns whether it is within tolerance.
+    """Solve one island of a problem and store its residuals; whether it is within tolerance.
 
     Islands may be solved at once, each with its own numbers of the records (errors, efforts,
     ``Work.course``) and its own ``Work.temp``: other arrays have a place for each.

@@ -81,7 +81,7 @@ def speed_before(problem: Problem, g: int) -> float:
 
 @procedure
 def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bool)":
-    """How an island's contacts slide: STICKING, SLIDING or OPEN, and whether one just began.
+    """How an island's contacts slide: STICKING, SLIDING or OPEN; whether one just began to slide.
 
     STICKING: none does; SLIDING: one cannot stop within the step; OPEN: all of them might. In small
     islands contacts that have just begun are looked at whatever the others do.

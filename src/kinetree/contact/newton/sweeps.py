@@ -338,7 +338,7 @@ def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure(inline=True)
 def put_change(P: "float[:]", at: int, x: float) -> None:
-    """Store a value's change since ``P[3]`` at place ``at`` of its history of three changes."""
+    """Store ``x - P[3]`` as change ``at`` (0 to 2) of a history of changes, ``x`` as ``P[3]``."""
     old = view(P, 0, 4)
     change = x - old[3]
     if at == 0:

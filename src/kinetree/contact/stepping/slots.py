@@ -603,7 +603,7 @@ class SlotStep(ContactStep):
         return {"shapes": own, "touch": touch}
 
     def _routine(self, procedure, arguments, results, work, given=None, own=None):
-        """Results of a slot procedure, given those of the arguments that it takes."""
+        """Traced results of a slot procedure, called with those of ``arguments`` that it takes."""
         names = wanted_by(procedure, {"pairs", *(own or {})})
         known = {n: x for n, x in self._tables.items() if n in names}
         arguments = {n: x for n, x in arguments.items() if n in names}

@@ -243,7 +243,7 @@ class _Walker:
         return way
 
     def _between(self, start, end, t):
-        """Input positions at part ``t`` of the way between two."""
+        """Positions of the input joints at part ``t`` of the way between two given positions."""
         joint = self.model.joint
         positions = [
             joint[i].integrate(a, t * joint[i].difference(a, b))

@@ -65,7 +65,7 @@ def error(model: Model, q: ArrayLike) -> Array:
 
 @kernel
 def equations(model, q, qd, *, coordinates):
-    """Kernel of the fields of a ``Constraint``."""
+    """Kernel of the constraint equations, as the fields of a ``Constraint``."""
     return tuple(loop_constraints(model, q, qd, coordinates=coordinates))
 
 
@@ -270,7 +270,7 @@ def velocity_matrix(model, q) -> np.ndarray:
 
 @kernel
 def _closure_error(model, q):
-    """Kernel of the closure errors."""
+    """Kernel of the loops' closure errors [m or rad], (nc,)."""
     return closure_errors(model, q)
 
 

@@ -147,5 +147,5 @@ def _nearest(model, start, q, B):
 
 
 def _apply(A, x):
-    """Matrix-vector products with batch axes."""
+    """Matrix-vector products ``A x`` with batch axes."""
     return np.einsum("...ij,...j->...i", A, x)

@@ -45,19 +45,19 @@ class VectorSpace:
     flat = True
 
     def move(self, q, u):
-        """Configuration ``q + u``."""
+        """Configuration ``q + u`` reached by the displacement ``u``."""
         return q + u
 
     def difference(self, q0, q):
-        """Displacement ``q - q0``."""
+        """Displacement ``q - q0`` between two configurations."""
         return q - q0
 
     def difference_gradient(self, q0, q):
-        """Identity matrix (n, n)."""
+        """Derivative (n, n) of ``difference``: the identity matrix."""
         return np.eye(len(q))
 
     def brackets(self, q, v):
-        """Zero matrix (n, n): directions commute."""
+        """Lie brackets with ``v`` as a matrix (n, n): zero, as directions commute."""
         return np.zeros((len(v), len(v)))
 
 
@@ -70,7 +70,7 @@ class ModelSpace:
         self.model = model
 
     def move(self, q, u):
-        """Configuration ``model.integrate(q, u)``."""
+        """Configuration ``model.integrate(q, u)`` reached by the displacement ``u``."""
         return _move(self.model, q, u)
 
     def difference(self, q0, q):

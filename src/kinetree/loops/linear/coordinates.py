@@ -38,7 +38,7 @@ class Coordinates:
 
 
 def coordinates(model, K, independent=None) -> Coordinates:
-    """``Coordinates`` that a caller requests by names, as tangent, matrix or default.
+    """``Coordinates`` from joint names, "tangent", a matrix ``R``, or None for a default choice.
 
     Args:
         model: the mechanism.

@@ -320,7 +320,7 @@ def motion_state(
 
 
 def equations(state, chosen, basis):
-    """Lower blocks of ``A`` and ``B`` by the equations of Spencer (B.1)–(B.5)."""
+    """Lower blocks of a linear model's ``A`` and ``B``, by the equations of Spencer (B.1)–(B.5)."""
     return lower_blocks(state, motion_derivatives(state, chosen, basis), basis)
 
 

@@ -94,7 +94,7 @@ def coordinate_values(model, q, chosen):
 
 
 def coordinate_rates(model, q, qd, chosen):
-    """Coordinate rates ``yd``, (..., p)."""
+    """Rates ``yd`` (..., p) of independent coordinates from joint velocities."""
     yd = np.einsum("...pn,...n->...p", chosen.rows, qd)
     for row, k in chosen.loops:
         yd[..., row] = _loop_velocity(model, q, qd)[..., k]
@@ -102,7 +102,7 @@ def coordinate_rates(model, q, qd, chosen):
 
 
 def coordinate_accelerations(model, q, qd, qdd, chosen):
-    """Coordinate accelerations ``ydd``, (..., p)."""
+    """Accelerations ``ydd`` (..., p) of independent coordinates from joint motion."""
     ydd = np.einsum("...pn,...n->...p", chosen.rows, np.broadcast_arrays(qdd, qd)[0])
     for row, k in chosen.loops:
         ydd[..., row] = _loop_motion(model, q, qd, qdd)[1][..., k]

@@ -122,7 +122,7 @@ def _health(model, q, chosen):
 
 
 def _smallest(K):
-    """Smallest singular value of ``K``."""
+    """Smallest singular value of the constraint matrix ``K``."""
     return np.linalg.svd(K, compute_uv=False)[-1]
 
 

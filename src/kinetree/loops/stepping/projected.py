@@ -121,7 +121,7 @@ class Checks(NamedTuple):
 
     @classmethod
     def of(cls, array):
-        """``Checks`` from an array (..., 6)."""
+        """``Checks`` of projected steps from an array (..., 6) of their values."""
         return cls(*(array[..., k] for k in range(6)))
 
 

@@ -275,7 +275,7 @@ class _Group(ABC):
 
     @abstractmethod
     def act(self, i, q, qd):
-        """State after the event of variable ``i``."""
+        """State after the mode-changing event of velocity variable ``i``."""
 
 
 class Arrivals(_Group):
@@ -309,7 +309,7 @@ class Rests(_Group):
         )
 
     def _on(self, mode):
-        """Mask of the variables that slide."""
+        """Mask of the variables that slide, and so may come to rest."""
         return mode.direction[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):
@@ -330,7 +330,7 @@ class Releases(_Group):
         super().__init__(modes, list(modes.variables), "breaks away")
 
     def _on(self, mode):
-        """Mask of the variables that are stuck."""
+        """Mask of the variables that are stuck, and so may be released."""
         return mode.held[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):

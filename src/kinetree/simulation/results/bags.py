@@ -157,7 +157,7 @@ class _Cdr:
         return self
 
     def count(self, n):
-        """Append the length of a sequence."""
+        """Append the length of a sequence to the CDR message."""
         return self._put(4, "I", n)
 
     def header(self, time, frame):
@@ -166,7 +166,7 @@ class _Cdr:
         return self._put(4, "iI", seconds, rest).string(frame)
 
     def string(self, text):
-        """Append a length-prefixed string."""
+        """Append a length-prefixed string to the CDR message."""
         data = text.encode() + b"\0"
         self.count(len(data))
         self.data += data
@@ -180,7 +180,7 @@ class _Cdr:
         return self
 
     def floats(self, values):
-        """Append doubles without a length."""
+        """Append doubles without their number to the CDR message."""
         return self._put(8, f"{len(values)}d", *values)
 
     def numbers(self, values):

@@ -221,7 +221,7 @@ def closed_arrays(model, arrays, t0) -> RolloutArrays:
 
 
 def _lead(given):
-    """Batch shape of an input array."""
+    """Batch shape of an input array: its axes after time and before those of a sample."""
     end = given.array.ndim - len(given.shape)
     return given.array.shape[given.timed : end]
 

@@ -83,7 +83,7 @@ class _OnArrays(ABC):
         self.status = SimpleNamespace(value=0)
 
     def variant(self, dtype, wide, samples=0) -> "_OnArrays":
-        """Same object for every precision and number of samples, as compiled kernels have it."""
+        """The object itself, which serves all precisions and numbers of samples."""
         return self
 
     def ufunc(self, *arrays, out) -> tuple:

@@ -204,7 +204,7 @@ class _ForeignRun:
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):
-        """Common batch shape of all inputs."""
+        """Common batch shape of all torch or JAX input arrays of a rollout."""
         leads = [self.q.shape[:-1], self.qd.shape[:-1]]
         leads += [x.shape[g.timed : len(x.shape) - len(g.shape)] for g, x in self.given]
         names = ["q0", "qd0", *(g.name for g, _ in self.given)]

@@ -438,7 +438,7 @@ class Transition:
 
 
 def _shapes(inputs):
-    """Shapes of arguments by name."""
+    """Shapes of arrays by argument name, from a list of ``Argument``."""
     return {i.name: i.shape for i in inputs}
 
 
@@ -460,5 +460,5 @@ def gradients_along(total, arrays, rates):
 
 
 def _tangent(array, rates):
-    """Shape of the tangent space of an array."""
+    """Shape of the directions in which an array can change: its own, or (nv,) for positions."""
     return array.shape if rates.shape[-1] == array.size else rates.shape[-1:]

@@ -38,7 +38,7 @@ class SweepPlan:
 
     @property
     def count(self) -> int:
-        """Number of runs."""
+        """Number of runs of the sweep."""
         return int(np.prod(self.shape))
 
     def seeds(self, ids):

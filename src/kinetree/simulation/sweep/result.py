@@ -78,7 +78,7 @@ class Folder:
             ) from error
 
     def file(self, number):
-        """Path of the file of a chunk."""
+        """Path of the file that stores a chunk of results, by the chunk's number."""
         return self.path / f"chunk-{number:06d}.npz"
 
     def _is_whole(self, number):
@@ -156,7 +156,7 @@ def read_runs(path, manifest):
 
 
 def _why(error):
-    """Error message shortened to 300 characters."""
+    """Text of an exception, at most 300 characters; its class name if the text is empty."""
     return printable(str(error)[:300]) or type(error).__name__
 
 

@@ -173,7 +173,7 @@ def model_parameters(model, names) -> tuple[str, ...]:
 
 
 def arrays_by_name(result) -> dict[str, np.ndarray]:
-    """Results of a run as arrays by name."""
+    """Results that a run function returned, as arrays by name."""
     if hasattr(result, "arrays"):  # a trajectory
         result = result.arrays()
     if not isinstance(result, dict):
@@ -191,5 +191,5 @@ def _plain(value):
 
 
 def _reason(error):
-    """Error text with its class name."""
+    """Text of an exception with the name of its class."""
     return f"{type(error).__name__}: {error}"

@@ -228,7 +228,7 @@ class Drawing:
         )
 
     def _ground(self):
-        """Draw the ground as a grid."""
+        """Draw the ground below the mechanism as a grid."""
         scene, up = self.scene, np.asarray(self.scene.up)
         step, reach = scene.grid_step, 40 * scene.size
         cells, sections = _GROUND[False]
@@ -320,7 +320,7 @@ class Drawing:
                 self._draw_arrows(a, k)
 
     def _draw_arrows(self, a, k):
-        """Draw one kind of arrows at state ``k``."""
+        """Draw all arrows of one kind, such as forces, at stored state ``k``."""
         long = np.linalg.norm(a.vectors[k], axis=-1) > 0.01 * self.scene.size
         ends = np.stack([a.origins[k], a.origins[k] + a.vectors[k]], axis=1)[long]
         if a.layer not in self.shown or not len(ends):
@@ -343,7 +343,7 @@ class Drawing:
     # --- layers -------------------------------------------------------------------------------
 
     def show(self, layer, on):
-        """Show or hide a layer."""
+        """Show or hide a layer of the scene, by the layer's name."""
         (self.shown.add if on else self.shown.discard)(layer)
         self.refresh()
 

@@ -102,7 +102,7 @@ class LiveWorld:
     # --- time ---------------------------------------------------------------------------------
 
     def play(self, on=True):
-        """Run or pause the world."""
+        """Start or pause the live simulation of the world."""
         with self._lock:
             if on == self.playing or self._closed:
                 return
@@ -115,7 +115,7 @@ class LiveWorld:
             self.thread.join(5)
 
     def close(self):
-        """Stop stepping the world for good."""
+        """End the live simulation and its thread."""
         self.play(False)
         self._closed = True
 

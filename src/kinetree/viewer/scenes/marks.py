@@ -208,7 +208,7 @@ def _pair(whose, points, forces, moments, size, layer="forces"):
 
 
 def _short(x):
-    """Number as short text."""
+    """Number formatted as short text, for labels."""
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 

@@ -172,7 +172,7 @@ class Image:
         return None if k < 0 or address >= self._merged[k].end else self._merged[k]
 
     def place(self, address: int) -> tuple[int, int]:
-        """Memory space and word offset on the device of an address; ``NOWHERE`` if not in it."""
+        """Memory space and word offset on the device of an address; ``NOWHERE`` if outside."""
         region = self._region(address)
         if region is None:
             return NOWHERE, 0

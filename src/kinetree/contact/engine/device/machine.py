@@ -224,7 +224,7 @@ class DeviceMachine:
         driven: bool = False,
         activation: Array | None = None,
     ) -> None:
-        """Set the inputs of the next steps: forces or controls (1, n or 1, size) and held ones."""
+        """Set the inputs of the next steps: timed and held joint forces or controls."""
         memory, at = self.memory, self._inputs
         for name, values in (("timed", None if timed is None else timed[0]), ("held", held)):
             size = 0 if values is None else values.shape[1]
