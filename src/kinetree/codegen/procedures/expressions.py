@@ -48,7 +48,7 @@ class Expressions(Text):
         at = self.op(f"load ptr, ptr {variable.at}")
         if isinstance(variable, Pointer):
             return Pointer(at, variable.kind)
-        return Pointed(at, variable.element, variable.dims, variable.strides)
+        return Pointed(at, variable.element, variable.dims, variable.strides, variable.of)
 
     def any(self, e) -> Any:
         """Write the code of any expression; its value, an LLVM number, pointer or small array."""
@@ -173,7 +173,8 @@ class Expressions(Text):
                 numbers = tuple(value.numbers[i * n + j] for j in range(n) for i in range(m))
                 return Small(value.element, (n, m), numbers)
             if isinstance(value, Pointed) and len(value.dims) == 2 and None not in value.dims:
-                return Pointed(value.at, value.element, value.dims[::-1], value.strides[::-1])
+                turned = value.dims[::-1], value.strides[::-1]
+                return Pointed(value.at, value.element, *turned, value.of)
             raise self.fail(f".T is of small matrices, not of {what(value)}", e)
         owner = self.any(e.value)
         known = isinstance(owner, Pointer) and (owner.kind.__name__, e.attr)
@@ -190,10 +191,11 @@ class Expressions(Text):
         x = self.op(f"load ptr, ptr {at}{tag}, !invariant.load !0{more}")
         if is_record(kind):
             return Pointer(x, kind)
-        return Pointed(x, kind.element, kind.dims, strides_of(kind.dims))
+        of = f"{owner.kind.__name__}.{e.attr}" if owner.kind.apart and self.module.at_once else ""
+        return Pointed(x, kind.element, kind.dims, strides_of(kind.dims), of)
 
     def place(self, e):
-        """Place of a subscript: a part of an array, or address and type of one number."""
+        """Place of a subscript: a part of an array, or address, type and field of one number."""
         array = self.any(e.value)
         if isinstance(array, Small):
             array = self.array_in_memory(array)
@@ -229,9 +231,9 @@ class Expressions(Text):
             at = self.op(f"getelementptr inbounds {array.element}, ptr {at}, i64 {fixed}")
         dims += array.dims[len(indices) :]
         strides += array.strides[len(indices) :]
-        return (
-            Pointed(at, array.element, tuple(dims), tuple(strides)) if dims else (at, array.element)
-        )
+        if not dims:
+            return at, array.element, array.of
+        return Pointed(at, array.element, tuple(dims), tuple(strides), array.of)
 
     def part(self, index, d):
         """First index, count and step of a constant slice along an axis of length ``d``."""
@@ -261,7 +263,7 @@ class Expressions(Text):
             if isinstance(known, int) and len(value.dims) == 1:
                 return Number(value.numbers[known], value.element)
         place = self.place(e)
-        return place if isinstance(place, Pointed) else self.load(place[1], place[0])
+        return place if isinstance(place, Pointed) else self.load(place[1], place[0], place[2])
 
     def e_BinOp(self, e):
         """Value of a binary arithmetic operation."""
@@ -346,9 +348,9 @@ class Expressions(Text):
             self.lines = kept
         self.start(end)
         x = self.op(f"load {kind}, ptr {slot}")
-        return (
-            Number(x, kind) if isinstance(a, Number) else Pointed(x, a.element, a.dims, a.strides)
-        )
+        if isinstance(a, Number):
+            return Number(x, kind)
+        return Pointed(x, a.element, a.dims, a.strides, a.of if a.of == b.of else "")
 
 
 def is_condition(e) -> bool:

@@ -80,10 +80,13 @@ class Functions(Expressions):
 
     def call(self, callee, e):
         """Write the call of a procedure; its value."""
-        return self.call_with(callee, self.arguments(callee, e))
+        values = self.arguments(callee, e)
+        of = tuple(value.of if isinstance(value, Pointed) else "" for value in values)
+        name = self.module.variant(callee, of) if any(of) else ""
+        return self.call_with(callee, self.text_of_arguments(callee, values), name)
 
     def arguments(self, callee, e):
-        """LLVM text of a call's arguments, defaults filled in and types checked."""
+        """Values of the arguments of a call, defaults filled in and types checked."""
         if self.in_lanes and callee.uses_lanes:
             raise self.fail(f"{callee.name} loops over lanes, and is called in such a loop", e)
         given = dict(zip((name for name, _ in callee.arguments), e.args, strict=False))
@@ -94,12 +97,17 @@ class Functions(Expressions):
         ):
             wanted = ", ".join(f"{n}: {spell(k)}" for n, k in callee.arguments)
             raise self.fail(f"{callee.name} takes ({wanted})", e)
-        values = [self.argument(callee, name, kind, given[name]) for name, kind in callee.arguments]
-        return ", ".join(values)
+        return [self.argument(callee, name, kind, given[name]) for name, kind in callee.arguments]
 
-    def call_with(self, callee, arguments) -> Any:
+    def text_of_arguments(self, callee, values):
+        """LLVM text of the arguments of a call."""
+        kinds = (kind for _, kind in callee.arguments)
+        given = zip(kinds, values, strict=True)
+        return ", ".join(f"{k} {x}" if isinstance(k, str) else f"ptr {x.at}" for k, x in given)
+
+    def call_with(self, callee, arguments, name="") -> Any:
         """Write the call of a procedure with arguments given as LLVM text; its value."""
-        text = f"{self.module.name(callee)}({arguments})"
+        text = f"{name or self.module.name(callee)}({arguments})"
         if callee.returns is None:
             self.emit(f"call void {text}")
             return None
@@ -126,7 +134,7 @@ class Functions(Expressions):
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
             word = self.op(f"mul i64 {number}, {choice.WORD}")
             number = self.op(f"add nsw i64 {word}, {self.integer(part)}")
-        arguments = self.arguments(choice.otherwise, e)
+        arguments = self.text_of_arguments(choice.otherwise, self.arguments(choice.otherwise, e))
         slot = None if returns is None else self.stack(returns, "v")
         end, usual, blocks = self.label(), self.label(), []
         for callee, numbers in choice.numbers.items():
@@ -145,14 +153,14 @@ class Functions(Expressions):
         return None if slot is None else Number(self.op(f"load {returns}, ptr {slot}"), returns)
 
     def argument(self, callee, name, kind, e):
-        """LLVM text of one argument of a call, after a check of its type."""
+        """Value of one argument of a call, after a check of its type: text of a number, or a place."""
         value, label = self.any(e), f"argument {name} of {callee.name}"
         if isinstance(kind, str):
-            return f"{kind} {self.exact(value, kind, label)}"
+            return self.exact(value, kind, label)
         if is_record(kind):
             if not isinstance(value, Pointer) or value.kind is not kind:
                 raise self.fail(f"{label} is {spell(kind)}, got {what(value)}", e)
-            return f"ptr {value.at}"
+            return value
         if not isinstance(value, Pointed | Small) or (
             value.element != kind.element
             or len(value.dims) != len(kind.dims)
@@ -162,7 +170,7 @@ class Functions(Expressions):
         value = self.array_in_memory(value)
         if not value.is_contiguous:
             raise self.fail(f"{label} must be contiguous: copy it into a local array", e)
-        return f"ptr {value.at}"
+        return value
 
     def f_library(self, e, name):
         """Value of a call of a function of C's math library."""
@@ -300,4 +308,4 @@ class Functions(Expressions):
                 raise self.fail("all lengths of a view but the first are constant", e)
             if dims[0] is None:
                 self.integer(e.args[2])
-        return Pointed(at, array.element, dims, strides_of(dims))
+        return Pointed(at, array.element, dims, strides_of(dims), array.of)

@@ -136,6 +136,7 @@ class Record(ctypes.Structure):
 
     types: dict[str, Any]
     defaults: dict[str, Any]
+    apart = False
     _own: dict[str, Any]
     _unset: bytes
     _empty: dict[str, Any]
@@ -188,13 +189,20 @@ def _made_again(kind, values):
     return kind(**values)
 
 
-def record(definition: type) -> Any:
+def record(definition: Any = None, *, apart: bool = False) -> Any:
     """Class decorator: annotated fields become a record that procedures read and write.
 
     Fields are ``int``, ``float`` or ``bool``, which both Python and procedures may assign, arrays
     such as ``"float[:, 3]"``, or other records, which only Python assigns. What is not given to the
     constructor is zero, or an array without rows.
+
+    Args:
+        definition: the class.
+        apart: its arrays do not overlap, neither one another nor those of other records that are
+            apart: what is written to one leaves in registers what was read of the others.
     """
+    if definition is None:
+        return lambda each: record(each, apart=apart)
     scope = {**vars(sys.modules[definition.__module__])}
     annotations = inspect.get_annotations(definition)
     types = {name: type_of(kind, scope.get) for name, kind in annotations.items()}
@@ -209,7 +217,7 @@ def record(definition: type) -> Any:
         if name not in types and name not in ("__dict__", "__weakref__", "__annotations__")
     }
     made: Any = type(definition.__name__, (Record,), {**others, "_fields_": layout})
-    made.types, made.defaults = types, given
+    made.types, made.defaults, made.apart = types, given, apart
     made.offsets = {name: getattr(made, f"_{name}").offset for name in types}
     for name, kind in types.items():
         setattr(made, name, _field(made, name, kind))

@@ -526,7 +526,7 @@ def _layout(kind):
     if not is_record(kind):
         return spell(kind)
     fields = [(n, _layout(k), kind.offsets[n]) for n, k in kind.types.items()]
-    return f"{kind.__name__} {_digest(fields)}"
+    return f"{kind.__name__} {_digest((fields, kind.apart))}"
 
 
 def _digest(parts):

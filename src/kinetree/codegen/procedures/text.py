@@ -41,12 +41,16 @@ class Number:
 
 @dataclass(frozen=True)
 class Pointed:
-    """An array in memory: address of its first number, and how far apart numbers are."""
+    """An array in memory: address of its first number, and how far apart numbers are.
+
+    ``of`` is the field of a record whose numbers alone they are, see ``language.record``, or empty.
+    """
 
     at: str
     element: str
     dims: tuple
     strides: tuple
+    of: str = ""
 
     @property
     def kind(self):
@@ -203,13 +207,17 @@ class Text:
         """Reserve memory for an array on the stack; its address."""
         return self.stack(f"[{math.prod(kind.dims)} x {kind.element}]", prefix, 16)
 
-    def load(self, element, at):
+    def load(self, element, at, of=""):
         """Write the load of a number at an address."""
-        return Number(self.op(f"load {element}, ptr {at}{self.module.tag(element)}"), element)
+        return Number(self.op(f"load {element}, ptr {at}{self.tag(element, of)}"), element)
 
-    def store(self, element, x, at):
+    def store(self, element, x, at, of=""):
         """Write the store of a number at an address, with its alias tag."""
-        self.emit(f"store {element} {x}, ptr {at}{self.module.tag(element)}")
+        self.emit(f"store {element} {x}, ptr {at}{self.tag(element, of)}")
+
+    def tag(self, element, of):
+        """Alias tag of numbers of arrays, or of those of a field."""
+        return self.module.tag_of(element, of) if of else self.module.tag(element)
 
     def number_at(self, array, index):
         """Address of the number at a constant index of an array."""
@@ -225,7 +233,10 @@ class Text:
         if not isinstance(value, Pointed) or None in value.dims:
             raise self.fail(f"this needs an array of fixed size, got {spell(value.kind)}")
         self.limit(math.prod(value.dims))
-        numbers = [self.load(value.element, self.number_at(value, k)).x for k in places(value.dims)]
+        numbers = [
+            self.load(value.element, self.number_at(value, k), value.of).x
+            for k in places(value.dims)
+        ]
         return Small(value.element, value.dims, tuple(numbers))
 
     def limit(self, count):
@@ -261,7 +272,7 @@ class Text:
                 self.store_at_once(array, start + 4, numbers[start + 4 : start + 6])
             return
         for index, x in zip(places(array.dims), numbers, strict=True):
-            self.store(array.element, x, self.number_at(array, index))
+            self.store(array.element, x, self.number_at(array, index), array.of)
 
     def has_sixes(self, array):
         """Whether an array consists of contiguous rows of six numbers, such as spatial vectors."""
@@ -278,7 +289,8 @@ class Text:
         for k, x in enumerate(numbers):
             whole = self.op(f"insertelement {kind} {whole}, {array.element} {x}, i64 {k}")
         at = self.op(f"getelementptr inbounds {array.element}, ptr {array.at}, i64 {start}")
-        self.emit(f"store {kind} {whole}, ptr {at}, align 8{self.module.tag(array.element)}")
+        tag = self.tag(array.element, array.of)
+        self.emit(f"store {kind} {whole}, ptr {at}, align 8{tag}")
 
     def exact(self, value, kind, what):
         """Number converted to a type without loss; an error names ``what`` if it would lose any."""

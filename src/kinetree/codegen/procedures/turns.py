@@ -170,8 +170,8 @@ class Turns(Functions):
             return self.any(statement.value)
         if isinstance(statement, ast.AugAssign):
             place: Any = self.place(statement.target)
-            at, element = place
-            old = self.load(element, at)
+            at, element, of = place
+            old = self.load(element, at, of)
             return self.binary(statement.op, old, self.any(statement.value))
         value = self.any(statement.value)
         for target in statement.targets:

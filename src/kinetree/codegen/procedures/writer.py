@@ -4,8 +4,10 @@ Every variable has a place on the stack, which LLVM puts into registers. The typ
 those of all values assigned to them: where one turns out to be wider, the procedure is written
 again.
 
-Tags of TBAA say what cannot overlap: numbers of arrays of floats, of arrays of ints, and each field
-of each record. Addresses in records do not change while a procedure runs.
+Tags of TBAA say what cannot overlap: numbers of arrays of floats, of arrays of ints, each field of
+each record, and numbers of arrays of records that are ``apart``. A procedure that is put in place
+of a call is written once for each choice of such arrays. Addresses in records do not change while a
+procedure runs.
 """
 
 import ast
@@ -36,16 +38,24 @@ from kinetree.codegen.procedures.turns import Turns
 
 
 class WiderError(Exception):
-    """A variable turned out to have a wider type than its first value."""
+    """A variable turned out to have a wider type than its first value, or arrays of any field."""
 
 
-def write(procedure, module) -> str:
-    """LLVM IR of a procedure's function; ``module`` names other functions, tags and constants."""
+def write(procedure, module, name="", of=()) -> str:
+    """LLVM IR of a procedure's function.
+
+    Args:
+        procedure: which is written.
+        module: gives names of others, tags and constants.
+        name: of the function, if it is not the usual one.
+        of: for each argument the field whose numbers it has, or an empty text.
+    """
     types: dict[str, str] = {}
     widened: dict[str, int] = {}
+    several: set[str] = set()
     while True:
         try:
-            return _Writer(procedure, module, types, widened).function()
+            return _Writer(procedure, module, types, widened, several).function(name, of)
         except WiderError:
             continue
 
@@ -69,22 +79,24 @@ class _OneNumber(ast.NodeTransformer):
 
 
 class _Writer(Turns):
-    def __init__(self, procedure, module, types, widened):
+    def __init__(self, procedure, module, types, widened, several):
         super().__init__(procedure, module)
         self.types, self.widened = types, widened  # of variables; the lines that made them so
+        self.several = several  # variables with arrays of several fields
         self.owned: set[str] = set()  # arrays that an expression made
         self.homes: dict[str, str] = {}  # places of arrays that are computed for variables
         self.loops: list[list] = []
 
-    def function(self) -> str:
+    def function(self, own_name="", of=()) -> str:
         """LLVM IR of the procedure's function, its body included."""
         p, arguments = self.procedure, []
-        for name, kind in p.arguments:
+        for k, (name, kind) in enumerate(p.arguments):
             x = f"%arg_{name}"
             hint = ""
             if isinstance(kind, ArrayType):
+                field = of[k] if of else ""
                 self.names[name] = self.variable_pointed(
-                    name, kind.element, kind.dims, strides_of(kind.dims)
+                    name, kind.element, kind.dims, strides_of(kind.dims), field
                 )
                 self.emit(f"store ptr {x}, ptr {self.names[name].at}")
                 hint = " noundef align 8"
@@ -111,12 +123,14 @@ class _Writer(Turns):
         inline += " convergent" if self.module.lanes > 1 else ""
         inline += _NARROW if self.module.at_once else ""
         link = "" if p is self.module.head else "internal "
-        head = f"define {link}{text_of(p.returns)} {self.module.name(p)}({', '.join(arguments)})"
+        own_name = own_name or self.module.name(p)
+        head = f"define {link}{text_of(p.returns)} {own_name}({', '.join(arguments)})"
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
 
-    def variable_pointed(self, name, element, dims, strides):
+    def variable_pointed(self, name, element, dims, strides, of=""):
         """Array variable whose pointer is on the stack, as assignments may redirect it."""
-        return Pointed(self.stack("ptr", name), element, dims, strides)
+        of = "" if name in self.several else of
+        return Pointed(self.stack("ptr", name), element, dims, strides, of)
 
     def wider(self, name, kind):
         """Type of a variable for all its values; WiderError starts over if it became wider."""
@@ -161,13 +175,17 @@ class _Writer(Turns):
         dims = value.dims
         strides = strides_of(dims) if fresh else value.strides
         if known is None:
-            known = self.names[name] = self.variable_pointed(name, value.element, dims, strides)
+            of = "" if fresh else value.of
+            known = self.names[name] = self.variable_pointed(name, value.element, dims, strides, of)
         if not isinstance(known, Pointed) or (known.element, known.dims, known.strides) != (
             value.element,
             dims,
             strides,
         ):
             raise self.fail(f"{name} was {spell(known.kind)} and becomes {value.kind}: two names")
+        if known.of and (fresh or known.of != value.of):
+            self.several.add(name)
+            raise WiderError
         if fresh:
             self.owned.add(name)
             home = self.home(name, value.kind)
@@ -336,8 +354,8 @@ class _Writer(Turns):
         if isinstance(place, Pointed):
             self.store_all(place, value)
         else:
-            at, element = place
-            self.store(element, self.exact(value, element, "the array's number"), at)
+            at, element, of = place
+            self.store(element, self.exact(value, element, "the array's number"), at, of)
 
     def s_AugAssign(self, s):
         """Write an assignment such as ``x += y``."""
@@ -363,7 +381,7 @@ class _Writer(Turns):
                 self.put_field(at, kind, tag, self.binary(s.op, old, self.any(s.value)))
         else:
             place = self.place(target)
-            old = place if isinstance(place, Pointed) else self.load(place[1], place[0])
+            old = place if isinstance(place, Pointed) else self.load(place[1], place[0], place[2])
             self.put(place, self.binary(s.op, old, self.any(s.value)))
 
     def s_If(self, s):
@@ -429,6 +447,14 @@ class _Module:
         self.tables: dict[tuple, str] = {}
         self.metadata = ["", '!"procedures"']  # !0 is empty
         self.known: dict[str, int] = {}
+        self.variants: dict[tuple, str] = {}
+
+    def variant(self, procedure, of):
+        """The function of a procedure for arrays of some fields, if it is put in place of calls."""
+        if procedure.inline is not True or procedure not in self.names:
+            return ""
+        found = f"{self.names[procedure]}.{len(self.variants)}"
+        return self.variants.setdefault((procedure, of), found)
 
     def name(self, procedure):
         """LLVM name of a procedure, declared if it is in another module."""
@@ -465,6 +491,12 @@ class _Module:
         """Metadata of the alias tag of array elements of a type."""
         return self._tag(f"{element} of arrays")
 
+    def tag_of(self, element, of):
+        """The tag of numbers of arrays of a field, which lie apart from those of others."""
+        any_array = self.meta(f'!"{element} of arrays", !1, i64 0')
+        kind = self.meta(f'!"{of}, {element}", {any_array}, i64 0')
+        return f", !tbaa {self.meta(f'{kind}, {kind}, i64 0')}"
+
     def field_tag(self, kind, field):
         """Metadata of the alias tag of a record's field."""
         return self._tag(f"{kind.__name__}.{field}")
@@ -492,6 +524,10 @@ def module_text(procedure, for_python=True, lanes=1, constants=None) -> str:
     module = _Module(procedure, for_python, lanes)
     module.constants = constants or {}
     functions = [write(p, module) for p in procedure.members]
+    written: set[str] = set()
+    while more := {key: name for key, name in module.variants.items() if name not in written}:
+        functions += [write(p, module, name, of) for (p, of), name in more.items()]
+        written |= set(more.values())
     entry = _entry(procedure, module) if for_python else ""
     nodes = [
         f"!{n} = {'distinct ' * text.startswith(f'!{n},')}!{{{text}}}"
