@@ -26,6 +26,7 @@ from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate, laws
 from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.matrix import assemble
+from kinetree.contact.newton.mixtures import sweep_rounds
 from kinetree.contact.newton.newton import list_nodes, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.polish import speed_error
@@ -39,7 +40,7 @@ from kinetree.contact.newton.problem import (
 )  # fmt: skip
 from kinetree.contact.newton.steps import first_change
 from kinetree.contact.newton.sticking import solve_more_exactly, solve_unloaded
-from kinetree.contact.newton.sweeps import responses, sweep, sweep_rounds
+from kinetree.contact.newton.sweeps import responses, sweep
 
 
 def test_nodes_are_unbranched_runs():

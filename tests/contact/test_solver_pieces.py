@@ -27,6 +27,7 @@ from kinetree.contact.newton import (
     cones,
     jordan,
     matrix,
+    mixtures,
     problem,
     sixes,
     steps,
@@ -143,10 +144,10 @@ def test_products_and_inverses(rng):
 def test_differences_are_mixed_to_the_least_change(n, rng):
     vectors = rng.normal(size=(4, 5))
     G, c = vectors @ vectors.T, np.full(3, 7.0)
-    sweeps.mixture_coefficients(G, n, c)
+    mixtures.mixture_coefficients(G, n, c)
     expected = np.linalg.lstsq(vectors[:n].T, vectors[3], rcond=None)[0]
     np.testing.assert_allclose(c[:n], expected, rtol=1e-7)
-    sweeps.mixture_coefficients(0 * G, n, c)
+    mixtures.mixture_coefficients(0 * G, n, c)
     assert not np.any(c[:n])
 
 

@@ -6,8 +6,9 @@ from support.closeness import assert_close
 from support.islands import begun, filled
 
 from kinetree.contact.newton.matrix import is_loop
+from kinetree.contact.newton.mixtures import note_changes, sweep_rounds
 from kinetree.contact.newton.problem import BOUNDS, CONE
-from kinetree.contact.newton.sweeps import note_changes, responses, sweep, sweep_rounds
+from kinetree.contact.newton.sweeps import responses, sweep
 
 SIZES = (6, 6, 3, 1)  # free bodies, a ball joint, a slider: one node each
 
@@ -106,15 +107,16 @@ def test_products_of_changes_and_of_their_differences():
     n, G = p.row_first[p.groups], np.zeros((4, 4))
     scale = np.sqrt(np.repeat(work.delassus[: p.groups], p.dim[: p.groups]))
     last, places = np.zeros((n, 2)), np.zeros((n, 3))
-    work.changes[:n], work.impulses[:n] = 0.0, 0.0
+    work.changes[:], work.impulses[:] = 0.0, 0.0
+    work.scale[:n], impulses = scale, work.impulses.reshape(4, -1)
     for at in (0, 1, 2, 0, 1):
         work.y[:n], work.lam[:n] = rng.normal(size=(2, n))
         f = scale * (work.lam[:n] - work.y[:n])
-        size, most = note_changes(p, work, 0, at, G)
+        size, most = note_changes(work, 0, at, G)
         assert_close(size, f @ f)
         assert_close(most, np.abs(f).max())
         places[:, at] = f - last[:, 0]
-        assert_close(work.impulses[:n, at], work.lam[:n] - last[:, 1], scale=10.0)
+        assert_close(impulses[at, :n], work.lam[:n] - last[:, 1], scale=10.0)
         last[:, 0], last[:, 1] = f, work.lam[:n]
         assert_close(G[at, :3], places.T @ places[:, at], scale=100.0)
         assert_close(G[:3, at], places.T @ places[:, at], scale=100.0)

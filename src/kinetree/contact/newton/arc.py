@@ -1,6 +1,6 @@
 """Steps along the arc of the central path, which in large piles turns back (Keller 1977)."""
 
-from kinetree.codegen.procedures import procedure
+from kinetree.codegen.procedures import procedure, view
 from kinetree.contact.newton.directions import bounds, direction, longest, rubs
 from kinetree.contact.newton.discs import has_discs, keep_discs, mix_discs, product_along_discs
 from kinetree.contact.newton.problem import Problem, Work
@@ -36,10 +36,11 @@ def orientation(problem: Problem, work: Work, island: int) -> float:
 def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
     """Store an island's interior-point step (velocities, impulses, changes) in memory 2 or 3."""
     store(problem, work, island, place, work.dv, work.dlam)
+    for n in range(work.run_first[island], work.run_first[island + 1]):
+        for r in range(work.run[n, 0], work.run[n, 1]):
+            work.changes[place * work.rows_room + r] = work.dw[r]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
-        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.changes[r, place] = work.dw[r]
         work.inner[g, 2 * place] = work.inner[g, 2]
         work.inner[g, 2 * place + 1] = work.inner[g, 3]
         if has_discs(problem, g):
@@ -51,15 +52,16 @@ def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b:
     """Set an island's step to ``own`` times the step plus ``a``, ``b`` times stored steps 2, 3."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
-        kept = work.velocities[i]
-        work.dv[i] = own * work.dv[i] + a * kept[2] + b * kept[3]
+        kept = view(work.velocities, 2 * problem.nv + i)
+        work.dv[i] = own * work.dv[i] + a * kept[0] + b * kept[problem.nv]
+    for n in range(work.run_first[island], work.run_first[island + 1]):
+        for r in range(work.run[n, 0], work.run[n, 1]):
+            kept = view(work.impulses, 2 * work.rows_room + r)
+            work.dlam[r] = own * work.dlam[r] + a * kept[0] + b * kept[work.rows_room]
+            kept = view(work.changes, 2 * work.rows_room + r)
+            work.dw[r] = own * work.dw[r] + a * kept[0] + b * kept[work.rows_room]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
-        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            kept = work.impulses[r]
-            work.dlam[r] = own * work.dlam[r] + a * kept[2] + b * kept[3]
-            kept = work.changes[r]
-            work.dw[r] = own * work.dw[r] + a * kept[2] + b * kept[3]
         z = work.inner[g]
         z[2] = own * z[2] + a * z[4] + b * z[6]
         z[3] = own * z[3] + a * z[5] + b * z[7]
@@ -77,7 +79,7 @@ def along(problem: Problem, work: Work, island: int) -> "(float, float)":
         first = problem.row_first[g]
         z = work.inner[g]
         x = work.lam[first]
-        dx = work.impulses[first, 2]
+        dx = work.impulses[2 * work.rows_room + first]
         low, high = bounds(problem, g)
         if low > -1e299:
             s = 1.0 / ((x - low) * (x - low))
@@ -97,9 +99,11 @@ def along(problem: Problem, work: Work, island: int) -> "(float, float)":
             own += s * z[5] * z[5]
             other += s * z[5] * z[3]
             for r in range(first + 1, first + problem.dim[g]):
-                dx = work.impulses[r, 2] / (most * most)
-                dw = work.changes[r, 2] * s
-                own += dx * work.impulses[r, 2] + dw * work.changes[r, 2]
+                to = work.impulses[2 * work.rows_room + r]
+                by = work.changes[2 * work.rows_room + r]
+                dx = to / (most * most)
+                dw = by * s
+                own += dx * to + dw * by
                 other += dx * work.dlam[r] + dw * work.dw[r]
     return own, other
 

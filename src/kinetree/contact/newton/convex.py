@@ -29,6 +29,7 @@ from kinetree.contact.newton.cones import (
     touches,
 )
 from kinetree.contact.newton.equations import gradient_size, momentum
+from kinetree.contact.newton.freedoms import add_multiple, copy_numbers, negate
 from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, noted_give, noted_velocity
 
@@ -221,13 +222,9 @@ def step_of(problem: Problem, work: Work, island: int) -> int:
         problem.factored += 1
         if factor(problem, work, island, 0) != 0:
             return 1
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.dv[i] = -work.g[i]
+    copy_numbers(problem, work, island, work.g, work.dv)
     solve_matrix(problem, work, island, work.dv)
-    total = 0.0
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        total += work.dv[work.island_dof[n]]
+    total = negate(problem, work, island, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         noted_velocity(problem, work, g, work.dv, view(work.dw, problem.row_first[g]))
@@ -279,9 +276,7 @@ def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
 def search(problem: Problem, work: Work, island: int, rate: float) -> float:
     """Line search: part of the step at which the directional derivative nearly vanishes."""
     before = rate + pressed_along(problem, work, island, 0.0)  # of kinetic energy alone
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.v[i] += work.dv[i]
+    add_multiple(problem, work, island, 1.0, work.dv, work.v)
     momentum(problem, work, island, work.v)
     growth = along(work, island, work.g) - before
     low = 0.0
@@ -302,9 +297,7 @@ def search(problem: Problem, work: Work, island: int, rate: float) -> float:
             else:
                 high = t
                 at_high = here
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.v[i] -= (1.0 - t) * work.dv[i]
+    add_multiple(problem, work, island, t - 1.0, work.dv, work.v)
     return t
 
 

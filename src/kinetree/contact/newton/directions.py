@@ -1,7 +1,8 @@
 """Directions of the interior-point method: its matrix, steps towards products, and their bounds.
 
-``work.changes`` has ``q`` and ``theta`` of cones, see ``jordan``; ``work.inner`` is explained in
-``interior``. Contacts with several discs of friction have a cone for each: ``discs``.
+``work.changes`` has ``q`` and ``theta`` of cones in its first two places, see ``jordan``;
+``work.inner`` is explained in ``interior``. Contacts with several discs of friction have a cone for
+each: ``discs``.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
@@ -15,6 +16,7 @@ from kinetree.contact.newton.discs import (
     longest_of_discs,
     matrix_of_discs,
 )
+from kinetree.contact.newton.freedoms import copy_numbers, negate
 from kinetree.contact.newton.jordan import scaling, until, until_cone
 from kinetree.contact.newton.matrix import FIRM, assemble
 from kinetree.contact.newton.problem import (
@@ -66,8 +68,8 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
             work.state[g] = SLIDING
             mu = problem.mu[g]
             theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
-            work.changes[first, 1] = theta
-            work.changes[first : first + dim, 0] = q[:dim]
+            work.changes[work.rows_room + first] = theta
+            work.changes[first : first + dim] = q[:dim]
             length = tangential(q, dim)
             less = 2.0 / (1.0 + 2.0 * length * length)
             for r in range(1, dim):
@@ -113,8 +115,8 @@ def ask_of_three(problem: Problem, work: Work, g: int, sigma: float, correct: fl
     y = view(work.y, first)
     z = work.inner[g]
     kept = view(work.changes, first)
-    q0, q1, q2 = kept[0, 0], kept[1, 0], kept[2, 0]
-    theta = kept[0, 1]
+    q0, q1, q2 = kept[0], kept[1], kept[2]
+    theta = work.changes[work.rows_room + first]
     x0, x1, x2 = mu * lam[0], lam[1], lam[2]
     own = sigma
     y0 = y1 = y2 = 0.0
@@ -232,8 +234,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
     """Interior-point step of an island towards complementarity products ``sigma``."""
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
+    copy_numbers(problem, work, island, work.g, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         if problem.dim[g] == 3 and rubs(problem, g):
@@ -242,9 +243,8 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             ask_of_any(problem, work, g, sigma, correct)
         dlam = view(work.dlam, problem.row_first[g])
         noted_give(problem, work, problem.J, g, dlam, work.dv)
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
     solve_matrix(problem, work, island, work.dv)
+    negate(problem, work, island, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         noted_velocity(problem, work, g, work.dv, view(work.dw, problem.row_first[g]))
@@ -257,12 +257,12 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
 @procedure
 def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: float) -> float:
     """Change of the slack speed ``h_0`` of a contact's cone along the interior-point step."""
-    q0 = work.changes[first, 0]
+    q0 = work.changes[first]
     both = 2.0 * q0 * q0 - 1.0
     s = 0.0
     for r in range(1, dim):  # with dw, lest h leave its cone by rounding
-        s += work.changes[first + r, 0] * (work.y[first + r] - work.dw[first + r])
-    s = (2.0 * q0 * s + work.changes[first, 1] * mu * work.dlam[first]) / both
+        s += work.changes[first + r] * (work.y[first + r] - work.dw[first + r])
+    s = (2.0 * q0 * s + work.changes[work.rows_room + first] * mu * work.dlam[first]) / both
     return work.y[first] - s
 
 

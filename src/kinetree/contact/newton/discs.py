@@ -119,7 +119,7 @@ def matrix_of_discs(problem: Problem, work: Work, g: int) -> None:
             square += q[k] * q[k]
         less = 2.0 / (1.0 + 2.0 * square)
         for k in range(r, end):
-            work.changes[first + k, 0] = q[k - r + 1]
+            work.changes[first + k] = q[k - r + 1]
             A[k * dim] = -less * q[0] * q[k - r + 1] * mu * A[0]
             for m in range(r, end):
                 A[k * dim + m] = -less * q[k - r + 1] * q[m - r + 1] / theta
@@ -152,7 +152,7 @@ def ask_discs(
         q[0] = z[Q0]
         square = 0.0
         for k in range(1, n):
-            q[k] = work.changes[first + r - 1 + k, 0]
+            q[k] = work.changes[first + r - 1 + k]
             square += q[k] * q[k]
         y[:n] = 0.0
         if correct > 0.0:
@@ -195,7 +195,7 @@ def change_discs(problem: Problem, work: Work, g: int) -> None:
         end = disc_end(dim, r)
         s = 0.0
         for k in range(first + r, first + end):
-            s += work.changes[k, 0] * (work.y[k] - work.dw[k])
+            s += work.changes[k] * (work.y[k] - work.dw[k])
         s = 2.0 * z[Q0] * s + z[THETA] * problem.mu[g] * work.dlam[first]
         z[CHANGE] = z[ASKED] - s / (2.0 * z[Q0] * z[Q0] - 1.0)
         z = view(z, SIZE)
@@ -263,9 +263,11 @@ def product_along_discs(problem: Problem, work: Work, g: int) -> "(float, float)
         own += s * z[2] * z[2]
         other += s * z[2] * z[CHANGE]
         for k in range(first + r, first + end):
-            dx = work.impulses[k, 2] / (most * most)
-            dw = work.changes[k, 2] * s
-            own += dx * work.impulses[k, 2] + dw * work.changes[k, 2]
+            x = work.impulses[2 * work.rows_room + k]
+            w = work.changes[2 * work.rows_room + k]
+            dx = x / (most * most)
+            dw = w * s
+            own += dx * x + dw * w
             other += dx * work.dlam[k] + dw * work.dw[k]
         z = view(z, SIZE)
         r = end

@@ -7,6 +7,7 @@ with ``d`` a diagonal of ``J M^-1 J'``. Most groups are contacts of free bodies:
 
 from kinetree.codegen.procedures import dot, isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cones import law, off_law, touches
+from kinetree.contact.newton.freedoms import add_multiple, add_rows, largest_scaled
 from kinetree.contact.newton.problem import Problem, Work, noted_give, noted_velocity, times_six
 
 __all__ = ["CHECKED", "evaluate", "gradient_size", "laws", "momentum", "take_part_of_step"]
@@ -105,11 +106,7 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
 @procedure
 def gradient_size(problem: Problem, work: Work, island: int) -> float:
     """Largest scaled momentum residual of an island; ``WRONG`` if some number is not finite."""
-    most = total = 0.0
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        most = max(most, abs(work.g[i]) * work.metric[i])
-        total += work.g[i]
+    most, total = largest_scaled(problem, work, island, work.g, work.metric)
     return most if isfinite(total) else WRONG
 
 
@@ -137,22 +134,10 @@ def take_part_of_step(problem: Problem, work: Work, island: int, t: float) -> fl
 
     Rounding apart, which adds up: see ``CHECKED``.
     """
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.v[i] += t * work.dv[i]
-        work.g[i] *= 1.0 - t
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        first = problem.row_first[g]
-        if problem.dim[g] == 3:
-            lam = view(work.lam, first, 3)
-            w = view(work.w, first, 3)
-            lam += t * view(work.dlam, first, 3)
-            w += t * view(work.dw, first, 3)
-            continue
-        for r in range(first, first + problem.dim[g]):
-            work.lam[r] += t * work.dlam[r]
-            work.w[r] += t * work.dw[r]
+    add_multiple(problem, work, island, t, work.dv, work.v)
+    add_multiple(problem, work, island, -t, work.g, work.g)
+    add_rows(work, island, t, work.dlam, work.lam)
+    add_rows(work, island, t, work.dw, work.w)
     return gradient_size(problem, work, island)
 
 

@@ -25,6 +25,7 @@ from kinetree.contact.newton.discs import (
     product_of_discs,
 )
 from kinetree.contact.newton.equations import CHECKED, evaluate, laws, take_part_of_step
+from kinetree.contact.newton.freedoms import largest_scaled
 from kinetree.contact.newton.problem import CONE, Problem, Work
 
 __all__ = ["PATIENT", "begin", "follow"]
@@ -132,12 +133,10 @@ def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
 
 
 @procedure
-def has_finite_step(work: Work, island: int, t: float) -> bool:
+def has_finite_step(problem: Problem, work: Work, island: int, t: float) -> bool:
     """Whether an island's velocity step and the step length ``t`` are finite."""
-    total = t
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        total += work.dv[work.island_dof[n]]
-    return isfinite(total)
+    _, total = largest_scaled(problem, work, island, work.dv, work.metric)
+    return isfinite(total + t)
 
 
 @procedure
@@ -215,7 +214,7 @@ def follow(
         stuck = stuck + 1 if t < 0.01 else 0
         if arcs > 0 and stuck > 4:
             return steps, error
-        if not has_finite_step(work, island, t):  # at the limit of rounding
+        if not has_finite_step(problem, work, island, t):  # at the limit of rounding
             return steps, error
         error = take_part_of_step(problem, work, island, t)
         move_inner(problem, work, island, t, sigma, blocked)

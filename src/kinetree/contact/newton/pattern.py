@@ -31,6 +31,23 @@ def top(up: "int[:]", tree: int) -> int:
 
 
 @procedure
+def list_runs(problem: Problem, work: Work, islands: int) -> None:
+    """List the runs of rows that islands consist of: what numbers of rows have in common."""
+    at = 0
+    for i in range(islands):
+        work.run_first[i] = at
+        end = -1
+        for k in range(work.island_groups_first[i], work.island_groups_first[i + 1]):
+            g = work.island_group[k]
+            if problem.row_first[g] != end:
+                work.run[at, 0] = problem.row_first[g]
+                at += 1
+            end = problem.row_first[g + 1]
+            work.run[at - 1, 1] = end
+    work.run_first[islands] = at
+
+
+@procedure
 def split(problem: Problem, work: Work) -> int:
     """Split trees coupled by groups into islands; lists their groups, returns their number."""
     up = work.tree_up
@@ -75,6 +92,7 @@ def split(problem: Problem, work: Work) -> int:
             i = island[problem.node_tree[problem.entry_node[begin]]]
             first[i] -= 1
             work.island_group[first[i]] = g
+    list_runs(problem, work, count)
     return count
 
 

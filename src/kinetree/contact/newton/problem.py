@@ -28,7 +28,7 @@ MOST_CONDENSED = 128
 """Rows with bounds or friction up to which a matrix is condensed to them."""
 
 
-@record
+@record(apart=True)
 class Problem:
     """Problem of one step.
 
@@ -140,7 +140,7 @@ class Problem:
     complementarity: float
 
 
-@record
+@record(apart=True)
 class Work:
     """Workspace of ``solve``, and what it keeps from step to step (``workspace`` makes it).
 
@@ -168,6 +168,8 @@ class Work:
     tree_island: "int[:]"  # trees: island, -1 without groups
     island_groups_first: "int[:]"  # trees + 1
     island_group: "int[:]"  # groups
+    run_first: "int[:]"  # trees + 1
+    run: "int[:, 2]"  # groups: rows of an island that follow one another, first and after the last
     island_nodes_first: "int[:]"  # trees + 1
     island_node: "int[:]"  # nodes, in order of elimination
     island_dofs_first: "int[:]"  # trees + 1
@@ -220,8 +222,9 @@ class Work:
     lam_last: "float[:]"  # of the last step, or zero
     dlam: "float[:]"
     A: "float[:]"  # 6 rows: matrices of groups, (dim, dim)
-    changes: "float[:, 4]"  # by sweeps: differences of the last four, and the last one
-    impulses: "float[:, 4]"  # after sweeps, the same
+    scale: "float[:]"  # square root of delassus
+    changes: "float[:]"  # 4 times rows: of impulses by sweeps, see mixtures
+    impulses: "float[:]"  # the same: after sweeps
     # degrees of freedom
     v: "float[:]"
     v_first: "float[:]"  # as lam_first
@@ -229,7 +232,8 @@ class Work:
     dv: "float[:]"
     metric: "float[:]"  # 1 / sqrt(M_ii)
     inverse: "float[:]"  # 1 / M_ii
-    velocities: "float[:, 4]"  # after sweeps, as impulses
+    velocities: "float[:]"  # 4 nv: after sweeps, as impulses
+    products: "float[8, 4]"  # of changes
     # answers of islands: see keeping
     kept: int  # islands of the last call
     same: "int[:]"  # trees: kept island that an island is, or -1
@@ -352,20 +356,21 @@ def _grow(holder, sizes):
 
 
 _WORK = {
-    "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
+    "trees": ("tree_up", "tree_island", "island_groups_first", "run_first", "island_nodes_first",
               "island_dofs_first", "same", "errors", "kept_errors", "kept_island", "kept_first",
               "kept_row"),
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "spot", "bunch", "responds", "delassus", "shift",
-               "state", "was", "inner", "kept_label", "last_label", "last_row"),
+    "groups": ("island_group", "run", "pair_first", "spot", "bunch", "responds", "delassus",
+               "shift", "state", "was", "inner", "kept_label", "last_label", "last_row"),
     "slots": ("label_slot",),
-    "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
-             "kept_target", "kept_impulse"),
+    "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "scale", "kept_target",
+             "kept_impulse"),
+    "places_of_rows": ("changes", "impulses"), "places_of_nv": ("velocities",),
     "matrices": ("A",), "discs": ("discs",),
-    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities",
-           "kept_free", "kept_velocity"),
+    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "kept_free",
+           "kept_velocity"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "coupled": ("coupled",), "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
@@ -393,6 +398,7 @@ def enlarge(work: Work, problem: Problem, times: int = 2) -> None:
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
+        "places_of_rows": 4 * len(problem.impulse), "places_of_nv": 4 * problem.nv,
         "discs": 24 * (len(problem.kind) + 1), "slots": 2 * len(problem.kind) + 2,
         "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
         "panels": max(times * work.panels_room, 4 * len(problem.block_at)),

@@ -4,6 +4,7 @@ from kinetree.codegen.procedures import local, procedure, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import STICKING, project, slip
 from kinetree.contact.newton.equations import momentum
+from kinetree.contact.newton.freedoms import add_multiple, copy_numbers
 from kinetree.contact.newton.matrix import assemble_anew
 from kinetree.contact.newton.problem import CONE, Problem, Work, noted_give, noted_velocity
 
@@ -21,25 +22,19 @@ def store(
     problem: Problem, work: Work, island: int, place: int, v: "float[:]", lam: "float[:]"
 ) -> None:
     """Store an island's velocities and impulses, or a step, in one of four places."""
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.velocities[i, place] = v[i]
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.impulses[r, place] = lam[r]
+    copy_numbers(problem, work, island, v, view(work.velocities, place * problem.nv))
+    for n in range(work.run_first[island], work.run_first[island + 1]):
+        for r in range(work.run[n, 0], work.run[n, 1]):
+            work.impulses[place * work.rows_room + r] = lam[r]
 
 
 @procedure
 def restore(problem: Problem, work: Work, island: int, place: int) -> None:
     """Restore an island's velocities and impulses from one of the four places of ``store``."""
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.v[i] = work.velocities[i, place]
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.lam[r] = work.impulses[r, place]
+    copy_numbers(problem, work, island, view(work.velocities, place * problem.nv), work.v)
+    for n in range(work.run_first[island], work.run_first[island + 1]):
+        for r in range(work.run[n, 0], work.run[n, 1]):
+            work.lam[r] = work.impulses[place * work.rows_room + r]
 
 
 @procedure
@@ -83,10 +78,6 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 lam[r] = p[r]
                 p[r] += change
             noted_give(problem, work, problem.J, g, p, work.g)
-        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-            i = work.island_dof[n]
-            work.dv[i] = -work.g[i]
+        copy_numbers(problem, work, island, work.g, work.dv)
         solve_factored(problem, work, island, work.dv)
-        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-            i = work.island_dof[n]
-            work.v[i] += work.dv[i]
+        add_multiple(problem, work, island, -1.0, work.dv, work.v)

@@ -3,10 +3,11 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.interior import PATIENT, begin, follow
+from kinetree.contact.newton.mixtures import sweep_rounds
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, INNER, alternate, restore, store
 from kinetree.contact.newton.start import errors, prepare
-from kinetree.contact.newton.sweeps import responses, sweep_rounds
+from kinetree.contact.newton.sweeps import responses
 
 __all__ = ["AFAR", "AT_FIRST", "CLOSE_BY", "INSIDE", "note_best", "try_another_way"]
 

@@ -3,9 +3,10 @@
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
 from kinetree.contact.newton.equations import evaluate, laws, take_part_of_step
+from kinetree.contact.newton.mixtures import sweep_rounds
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
-from kinetree.contact.newton.sweeps import responses, sweep_rounds
+from kinetree.contact.newton.sweeps import responses
 
 __all__ = ["at_rest", "errors", "kinds", "prepare", "start_island"]
 
@@ -150,11 +151,12 @@ def kinds(problem: Problem, work: Work, island: int) -> "(bool, bool)":
 @procedure
 def is_slow(work: Work, island: int, forces: float) -> bool:
     """Whether an island's velocities are below those that the step's forces alone would give."""
-    most = 0.0
+    most = forces * forces
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
-        most = max(most, work.v[i] * work.v[i] / work.inverse[i])
-    return most < forces * forces
+        if work.v[i] * work.v[i] >= most * work.inverse[i]:
+            return False
+    return most > 0.0
 
 
 @procedure

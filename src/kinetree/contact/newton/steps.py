@@ -4,6 +4,7 @@ from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, disc_end, law, linear, off_law, touches
+from kinetree.contact.newton.freedoms import copy_numbers, negate, squared
 from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import (
     CONE,
@@ -20,7 +21,7 @@ __all__ = ["first_change", "keeps_states", "laws_along", "momentum_along", "newt
 @procedure
 def states(problem: Problem, work: Work, island: int) -> "(float, int)":
     """Set the states of an island's groups; the sum of squared residuals, and sliding groups."""
-    total = momentum_along(work, island)
+    total = momentum_along(problem, work, island)
     sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -174,8 +175,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
     B = local("float", 36)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
+    copy_numbers(problem, work, island, work.g, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         first = problem.row_first[g]
@@ -194,13 +194,8 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         problem.factored += 1
         if factor(problem, work, island, both) != 0:
             return 1
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
     solve_matrix(problem, work, island, work.dv)
-    total = 0.0
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        total += work.dv[work.island_dof[n]]
-    if not isfinite(total):
+    if not isfinite(negate(problem, work, island, work.dv)):
         return 1
     for k in range(first_group, last_group):
         g = work.island_group[k]
@@ -226,10 +221,6 @@ def keeps_states(work: Work, island: int) -> bool:
 
 
 @procedure
-def momentum_along(work: Work, island: int) -> float:
+def momentum_along(problem: Problem, work: Work, island: int) -> float:
     """Sum of an island's squared momentum residuals, scaled by inverse masses."""
-    total = 0.0
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        total += work.g[i] * work.g[i] * work.inverse[i]
-    return total
+    return squared(problem, work, island, work.g, work.inverse)

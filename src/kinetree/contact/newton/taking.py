@@ -57,7 +57,7 @@ def search_along(
     """
     c = work.course
     t = 1.0
-    rest = momentum_along(work, island)
+    rest = momentum_along(problem, work, island)
     while True:
         new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
         if new <= (1.0 - 0.1 * t) * merit:
