@@ -227,20 +227,21 @@ def linear(
     if dim > 3:
         linear_discs(dim, mu, r, soft, rho, w, y, p, A, c)
         return
-    size = tangential(y, dim)
-    e = mu * p[0] / size
+    part = 1.0 / tangential(y, dim)
+    e = mu * p[0] * part
     stay = 1.0 / (1.0 - (1.0 - soft) * e)
+    across = r * e * stay
     along = 0.0
     for k in range(1, dim):
-        along += c[k] * y[k] / size
+        along += c[k] * (y[k] * part)
     ahead = along * (1.0 - stay) + (1.0 - soft) * mu * c[0]
     for k in range(1, dim):
-        t = y[k] / size
+        t = y[k] * part
         c[k] = stay * c[k] + ahead * t
         A[k * dim] = mu * rho * t
         for m in range(1, dim):
-            A[k * dim + m] = -r * e * stay * t * y[m] / size
-        A[k * dim + k] += r * e * stay
+            A[k * dim + m] = -across * t * (y[m] * part)
+        A[k * dim + k] += across
 
 
 @procedure

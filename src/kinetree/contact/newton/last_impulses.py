@@ -9,6 +9,9 @@ from kinetree.contact.newton.problem import Problem, Work
 
 __all__ = ["begin_from", "follow_labels"]
 
+SPREAD, LOW = 2654435761, (1 << 32) - 1
+"""Factor that spreads labels over words of 32 bits (Knuth), and such a word."""
+
 
 @procedure
 def list_groups(problem: Problem, work: Work) -> None:
@@ -40,7 +43,7 @@ def has_same_groups(problem: Problem, work: Work) -> bool:
 @procedure
 def slot_of(work: Work, label: int, slots: int) -> int:
     """Hash-table slot of a group's label, or the free slot where it can be inserted."""
-    s = (abs(label) * 7919 + (1 if label < 0 else 0)) % slots
+    s = ((abs(label) * SPREAD + (1 if label < 0 else 0)) & LOW) * slots >> 32
     while work.label_slot[s] > 0 and work.last_label[work.label_slot[s] - 1] != label:
         s += 1
         if s == slots:

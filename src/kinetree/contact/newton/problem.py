@@ -230,8 +230,12 @@ class Work:
     v_first: "float[:]"  # as lam_first
     g: "float[:]"
     dv: "float[:]"
+    mass: "float[:]"  # M_ii that the next three belong to
+    root: "float[:]"  # sqrt(M_ii)
     metric: "float[:]"  # 1 / sqrt(M_ii)
     inverse: "float[:]"  # 1 / M_ii
+    inverted: "float[:]"  # blocks of free bodies in M that inverses belong to
+    inverses: "float[:]"  # inverses of blocks of trees with one node, as M
     velocities: "float[:]"  # 4 nv: after sweeps, as impulses
     products: "float[8, 4]"  # of changes
     # answers of islands: see keeping
@@ -369,8 +373,9 @@ _WORK = {
              "kept_impulse"),
     "places_of_rows": ("changes", "impulses"), "places_of_nv": ("velocities",),
     "matrices": ("A",), "discs": ("discs",),
-    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "kept_free",
-           "kept_velocity"),
+    "nv": ("island_dof", "v", "v_first", "g", "dv", "mass", "root", "metric", "inverse", "temp",
+           "kept_free", "kept_velocity"),
+    "M": ("inverted", "inverses"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "coupled": ("coupled",), "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
@@ -399,7 +404,8 @@ def enlarge(work: Work, problem: Problem, times: int = 2) -> None:
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
         "places_of_rows": 4 * len(problem.impulse), "places_of_nv": 4 * problem.nv,
-        "discs": 24 * (len(problem.kind) + 1), "slots": 2 * len(problem.kind) + 2,
+        "M": len(problem.M), "discs": 24 * (len(problem.kind) + 1),
+        "slots": 2 * len(problem.kind) + 2,
         "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
         "panels": max(times * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(times * work.pairs_room, 6 * len(problem.entry_node)),

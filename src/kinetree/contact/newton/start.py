@@ -3,6 +3,7 @@
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
 from kinetree.contact.newton.equations import evaluate, laws, take_part_of_step
+from kinetree.contact.newton.matrix import is_of_free_bodies
 from kinetree.contact.newton.mixtures import sweep_rounds
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
@@ -41,6 +42,49 @@ def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
     return max(x, max(y, z))
 
 
+@procedure(inline=True)
+def mobility_of_row(problem: Problem, work: Work, g: int) -> float:
+    """The same of a row of free bodies."""
+    x = 0.0
+    for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+        J = view(problem.J, problem.entry_at[e], 6)
+        inverse = view(work.inverse, problem.node_first[problem.entry_node[e]], 6)
+        for c in range(6):
+            x += J[c] * J[c] * inverse[c]
+    return x
+
+
+@procedure(inline=True)
+def have_scales(problem: Problem, work: Work, node: int) -> None:
+    """Scales of a node: roots and inverses of masses, where these are others than before."""
+    count = problem.node_count[node]
+    block = view(problem.M, problem.block_at[problem.node_blocks_first[node]])
+    for k in range(count):
+        i = problem.node_first[node] + k
+        m = block[k * count + k]
+        if m != work.mass[i]:
+            work.mass[i] = m
+            work.root[i] = sqrt(m)
+            work.inverse[i] = 1.0 / m
+            work.metric[i] = 1.0 / sqrt(m)
+
+
+@procedure(inline=True)
+def start_body(problem: Problem, work: Work, first: int, start: "float[:]") -> float:
+    """Start of a free body; the size of what the forces of the step change."""
+    v = view(work.v, first, 6)
+    v[:6] = view(start, first, 6)
+    dv = view(work.dv, first, 6)
+    dv[:6] = 0.0
+    before = view(problem.velocity, first, 6)
+    change = abs(view(problem.free, first, 6) - before)
+    speed = SLIGHT * abs(before)
+    most = 0.0
+    for k in range(6):
+        most = max(most, work.root[first + k] * max(change[k], speed[k]))
+    return most
+
+
 @procedure
 def prepare(problem: Problem, work: Work, island: int) -> float:
     """Set an island's scales and initial solution; the scale of impulses from the step's forces."""
@@ -48,16 +92,21 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         node = work.order[work.island_node[n]]
         count = problem.node_count[node]
-        block = view(problem.M, problem.block_at[problem.node_blocks_first[node]])
+        have_scales(problem, work, node)
+        if count == 6 and problem.again > 0:
+            size = max(size, start_body(problem, work, problem.node_first[node], problem.start))
+            continue
+        if count == 6:
+            size = max(size, start_body(problem, work, problem.node_first[node], problem.velocity))
+            continue
         for k in range(count):
             i = problem.node_first[node] + k
-            m = block[k * count + k]
-            work.inverse[i] = 1.0 / m
-            work.metric[i] = 1.0 / sqrt(m)
             work.v[i] = problem.start[i] if problem.again > 0 else problem.velocity[i]
             work.dv[i] = 0.0
             v = abs(problem.velocity[i])
-            size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
+            size = max(
+                size, work.root[i] * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v)
+            )
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -69,6 +118,11 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
                 work.delassus[g] = most if most > 0.0 else 1.0
             three = view(work.lam, first, 3)
             three[:3] = view(problem.impulse, first, 3)
+            continue
+        if dim == 1 and is_of_free_bodies(problem, g):
+            most = mobility_of_row(problem, work, g)
+            work.delassus[g] = most if most > 0.0 else 1.0
+            work.lam[first] = problem.impulse[first]
             continue
         for r in range(dim):
             d = 0.0

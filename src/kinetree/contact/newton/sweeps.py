@@ -18,7 +18,7 @@ from kinetree.contact.newton.problem import (
     row_velocity,
     times_six,
 )
-from kinetree.contact.newton.sixes import invert_six
+from kinetree.contact.newton.sixes import invert_six, sum_of_six
 
 
 @procedure
@@ -43,30 +43,39 @@ def invert_block(M: "float[:]", n: int, out: "float[:]") -> None:
 
 
 @procedure
-def begin_responses(problem: Problem, work: Work, island: int) -> bool:
-    """Set velocities to ``free`` and invert the mass matrices; False for trees of several nodes.
+def invert_body(M: "float[36]", inverted: "float[36]", inverse: "float[6, 6]") -> None:
+    """Inverse of the mass matrix of a free body, which mostly is the one that was ``inverted``."""
+    differs = abs(view(M, 0, 6) - view(inverted, 0, 6))
+    for r in range(1, 6):
+        differs += abs(view(M, 6 * r, 6) - view(inverted, 6 * r, 6))
+    if sum_of_six(differs) == 0.0:
+        return
+    invert_six(M, inverse)
+    for r in range(6):
+        row = view(inverted, 6 * r, 6)
+        row[:6] = view(M, 6 * r, 6)
 
-    False where trees have several nodes.
-    """
-    known = True
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        known = known and work.responds[work.island_group[k]] == 1
+
+@procedure
+def begin_responses(problem: Problem, work: Work, island: int) -> bool:
+    """Set ``v`` to ``free``, and invert mass matrices; False where trees have several nodes."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        k = work.island_node[n]
-        a = work.order[k]
+        a = work.order[work.island_node[n]]
+        count = problem.node_count[a]
         if problem.node_parent[a] >= 0:
             return False
-        for i in range(problem.node_first[a], problem.node_first[a] + problem.node_count[a]):
-            work.v[i] = problem.free[i]
-        if known:
-            continue
-        block = problem.block_at[problem.node_blocks_first[a]]
-        if problem.node_count[a] == 6:
-            invert_six(view(problem.M, block), view(work.L, work.panel_at[k], 6, 6))
-        else:
-            invert_block(
-                view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k])
+        first = problem.node_first[a]
+        at = problem.block_at[problem.node_blocks_first[a]]
+        if count == 6:
+            six = view(work.v, first, 6)
+            six[:6] = view(problem.free, first, 6)
+            invert_body(
+                view(problem.M, at, 36), view(work.inverted, at, 36), view(work.inverses, at, 6, 6)
             )
+            continue
+        for i in range(first, first + count):
+            work.v[i] = problem.free[i]
+        invert_block(view(problem.M, at), count, view(work.inverses, at))
     return True
 
 
@@ -107,7 +116,7 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
             n = problem.node_count[a]
             J = view(problem.J, problem.entry_at[e])
             T = view(work.AJ, problem.entry_at[e])
-            B = view(work.L, work.panel_at[work.position[a]])
+            B = view(work.inverses, problem.block_at[problem.node_blocks_first[a]])
             v = view(work.v, problem.node_first[a])
             if dim == 3 and n == 6:  # a free body
                 J3 = view(J, 0, 3, 6)
@@ -118,6 +127,13 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     T3[r] = J3[r] @ view(B, 0, 6, 6)
                     D3[r] += J3 @ T3[r]
                     six += T3[r] * work.lam[first + r]
+                continue
+            if dim == 1 and n == 6:
+                row = view(T, 0, 6)
+                row[:6] = view(J, 0, 6) @ view(B, 0, 6, 6)
+                D[0] += times_six(row, view(J, 0, 6))
+                six = view(v, 0, 6)
+                six += row * work.lam[first]
                 continue
             for r in range(dim):
                 for c in range(n):
