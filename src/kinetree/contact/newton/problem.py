@@ -15,6 +15,8 @@ Degrees of freedom are those of the model, in its order. A **node** is an unbran
 one tree, at most 16: blocks of matrices belong to pairs of nodes.
 """
 
+import math
+
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
@@ -349,12 +351,33 @@ def with_room(problem: Problem, groups: int, rows: int, entries: int, numbers: i
     return problem
 
 
+_LINE, _PAGE = 64, 4096  # bytes
+_LARGE = 16384  # bytes of arrays that begin at different lines of pages
+_STEP = 5  # lines from array to array
+_BESIDE = 136  # numbers beyond whole pages from place to place of ``changes``
+
+
+def _spread(shape, dtype, number):
+    """Zeros that begin at another line of a page than those of the arrays before.
+
+    Numbers of the same row in arrays of whole pages would fall into the same few lines of the first
+    cache, and what is read would wait for what is written at the same place of other pages.
+    """
+    count = math.prod(shape)
+    if count * dtype.itemsize < _LARGE:
+        return np.zeros(shape, dtype)
+    room = np.zeros(count + _PAGE // dtype.itemsize, dtype)
+    start = (number * _STEP * _LINE - room.ctypes.data) % _PAGE // dtype.itemsize
+    return room[start : start + count].reshape(shape)
+
+
 def _grow(holder, sizes):
-    """Replace arrays that are shorter than ``sizes`` names by longer copies, padded with zeros."""
+    numbers = {name: number for number, name in enumerate(holder.types)}
     for name, size in sizes.items():
         old = getattr(holder, name)
         if len(old) < size:
-            new = np.zeros((max(size, 2 * len(old)), *old.shape[1:]), dtype=old.dtype)
+            shape = (max(size, 2 * len(old)), *old.shape[1:])
+            new = _spread(shape, old.dtype, numbers[name])
             new[: len(old)] = old
             setattr(holder, name, new)
 
@@ -399,11 +422,14 @@ def enlarge(work: Work, problem: Problem, times: int = 2) -> None:
     Factors and what belongs to them get ``times`` the room that they had.
     """
     free = int(np.sum(problem.node_count**2))
+    rows = len(problem.impulse)
+    if 8 * rows >= _LARGE:
+        rows += (_BESIDE - rows) % (_PAGE // 8)
     sizes = {
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
-        "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
-        "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
-        "places_of_rows": 4 * len(problem.impulse), "places_of_nv": 4 * problem.nv,
+        "rows": rows, "nv": problem.nv, "blocks": len(problem.block_at),
+        "numbers": len(problem.J), "matrices": 6 * rows,
+        "places_of_rows": 4 * rows, "places_of_nv": 4 * problem.nv,
         "M": len(problem.M), "discs": 24 * (len(problem.kind) + 1),
         "slots": 2 * len(problem.kind) + 2,
         "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
