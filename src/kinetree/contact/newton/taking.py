@@ -27,9 +27,10 @@ SHORT, SHORTEST = 0.3, 0.03
 """Part of a step below which it counts as short, too many of which in a row are a failure; and
 below which it is given up."""
 
-CHANGES, PAST = 10, 1.01
-"""How often a step that fails is cut where the first contact changes its state, and how far it goes
-past that."""
+CHANGES, PAST, LEAST = 10, 1.01, 0.02
+"""How often a step that fails is cut where the first contact changes its state, how far it goes
+past that, and its least part: just after sweeps several contacts change within it, one after the
+other."""
 
 CRAWL, AWAY = 0.9, 1e-3
 """Part of the error that a step leaves at least where it crawls, after others were cut where a
@@ -52,8 +53,8 @@ def search_along(
 ) -> float:
     """Line search of an island's Newton step: the accepted part of the step, 0 for none.
 
-    It ends where errors, ``merit`` before, have fallen; or just past the place where the first
-    contact changes its state.
+    It ends where errors, ``merit`` before, have fallen; or past the place where the first contact
+    changes its state.
     """
     c = work.course
     t = 1.0
@@ -68,9 +69,8 @@ def search_along(
         if t < SHORT and c.changes < CHANGES:
             change, largest = first_change(problem, work, island)
             if change < 1.0 or largest < c.bound:
-                t = min(PAST * change, 1.0)
-                c.changes += 1 if t > 1e-4 else 5  # back and forth at one place
-                return t
+                c.changes += 1 if change > 1e-4 else 5  # back and forth at one place
+                return min(max(PAST * change, LEAST), 1.0)
         if t < SHORTEST:
             return 0.0
 
