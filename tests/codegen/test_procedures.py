@@ -858,6 +858,56 @@ def test_workspaces_have_numbers_of_their_own():
             inner: Inner
 
 
+@record(apart=True)
+class _Pair:
+    """Arrays that lie apart."""
+
+    a: "float[:]"
+    b: "float[:]"
+
+
+@procedure(inline=True)
+def _add_next(x: "float[:]", y: "float[:]", i: int) -> None:
+    x[i + 1] = 0.5 * y[i] + x[i]
+
+
+@procedure
+def _mix(h: _Pair, other: "float[:]", n: int) -> float:
+    x = h.a
+    either = h.a
+    s = 0.0
+    for i in range(n):
+        _add_next(h.a, h.b, i)
+        _add_next(h.b, h.a, i)
+        _add_next(h.b, other, i)
+        x[0] += view(h.b, i)[0] + s
+        either = h.b if i % 3 == 0 else h.a
+        other[i] += either[i] - x[i]
+        s += other[0] + (h.a if n > 3 else h.b)[i]
+        three = view(either, 0, 3)
+        three += 0.1 * view(h.a, 1, 3)
+    return s
+
+
+def test_arrays_that_lie_apart_have_their_own_tags():
+    """Arguments may be any of them: what is known of one is read again after it was written."""
+    for whole in ("new", "a", "b"):
+        found = []
+        for run in (_mix, _mix.python):
+            draws = np.random.default_rng(0).normal(size=(3, 9))
+            h = _Pair(a=draws[0].copy(), b=draws[1].copy())
+            other = draws[2].copy() if whole == "new" else getattr(h, whole)
+            found.append((run(h, other, 7), h.a.copy(), h.b.copy(), other.copy()))
+        for x, expected in zip(*found, strict=True):
+            np.testing.assert_allclose(x, expected, rtol=1e-12)
+    text = module_text(_mix)
+    assert '"_Pair.a, double"' in text
+    assert '"_Pair.b, double"' in text
+    assert "@_add_next.0.0(" in text  # one for each choice of arrays
+    assert "@_add_next.0.2(" in text
+    assert "_Pair.a, double" not in module_text(_mix, for_python=False)
+
+
 def test_no_vectors_of_512_bits():
     """After such an instruction some processors of x86-64 run slower, for a millisecond."""
     with compiling() as llvm:

@@ -108,8 +108,8 @@ def closed():
 
 
 EFFORT = {
-    mechanisms: (1302, 1258, 37, 0),
-    with_coarse_first: (2526, 2454, 106, 23),  # 204 of them without last impulses, for nothing
+    mechanisms: (1152, 1071, 19, 0),
+    with_coarse_first: (2729, 2616, 83, 22),  # 204 of them without last impulses, for nothing
     shaken: (40, 39, 0, 0),
     piles: (11, 11, 0, 0),
     standing: (58, 43, 0, 0),

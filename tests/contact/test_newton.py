@@ -1,5 +1,7 @@
 """Newton's method in the velocities: sparse factors, laws of contact, islands, effort at rest."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from support.islands import (
@@ -36,6 +38,7 @@ from kinetree.contact.newton.problem import (
     LARGEST_NODE,
     enlarge,
     problem_of,
+    with_room,
     workspace,
 )  # fmt: skip
 from kinetree.contact.newton.steps import first_change
@@ -556,3 +559,26 @@ def test_a_pile_of_balls_is_solved(seed, mu):
     assert run(problem)[0] == 0
     momentum, laws_missed = missed(M, free, rows, problem.velocity, problem.impulse)
     assert max(momentum, laws_missed) < 1e-6
+
+
+def test_arrays_of_a_problem_lie_apart():
+    """Machine code relies on it; large ones begin at different lines of pages."""
+    p = problem_of([-1 if d % 6 == 0 else d - 1 for d in range(3000)])
+    with_room(p, 3000, 9000, 6000, 108000)
+    work = workspace(p)
+    with_room(p, 3001, 9001, 6001, 108001)
+    enlarge(work, p)
+    ends = []
+    for owner in (p, work):
+        for name in owner.types:
+            x = getattr(owner, name)
+            if isinstance(x, np.ndarray) and x.size:
+                ends.append((x.ctypes.data, x.ctypes.data + x.nbytes, name))
+    ends.sort()
+    assert all(a[1] <= b[0] for a, b in pairwise(ends))
+    assert len(work.changes) >= 4 * work.rows_room
+    assert len(work.velocities) == 4 * p.nv
+    rows = ("w", "y", "p", "dw", "lam", "dlam", "scale", "changes", "impulses")
+    lines = {getattr(work, name).ctypes.data % 4096 // 64 for name in rows}
+    assert len(lines) == len(rows)
+    assert 8 * work.rows_room % 4096 > 256  # from place to place

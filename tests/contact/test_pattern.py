@@ -3,7 +3,7 @@
 A worse order or more fill than needed would solve the same equations, in more time.
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -112,6 +112,11 @@ def test_islands_are_what_groups_connect(case):
         assert work.island_groups_first[count] == p.groups
         expected = [numbers[frozenset(of[t])] if t in used else -1 for t in range(p.trees)]
         assert work.tree_island[: p.trees].tolist() == expected
+        for i, groups in enumerate(islands):  # their rows, in runs
+            rows = [r for g in groups for r in range(p.row_first[g], p.row_first[g + 1])]
+            runs = work.run[work.run_first[i] : work.run_first[i + 1]].tolist()
+            assert [r for begin, end in runs for r in range(begin, end)] == rows
+            assert all(end != begin for (_, end), (begin, _) in pairwise(runs))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -5,9 +5,19 @@ import pytest
 from support.closeness import assert_close
 from support.islands import begun, filled
 
+from kinetree.contact.newton.freedoms import (
+    add_multiple,
+    add_rows,
+    clear_numbers,
+    copy_numbers,
+    largest_scaled,
+    negate,
+    squared,
+)
 from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.mixtures import note_changes, sweep_rounds
 from kinetree.contact.newton.problem import BOUNDS, CONE
+from kinetree.contact.newton.start import prepare
 from kinetree.contact.newton.sweeps import responses, sweep
 
 SIZES = (6, 6, 3, 1)  # free bodies, a ball joint, a slider: one node each
@@ -148,3 +158,46 @@ def test_responses_that_are_known_serve_again(kinds):
         work.responds[:] = 0
     for known, anew in zip(*found, strict=True):
         np.testing.assert_array_equal(known, anew)
+
+
+def test_what_is_kept_of_masses_is_that_of_other_masses_too():
+    p, *_ = an_island(3, KINDS["one"])
+    work, _ = begun(p)
+    for factor in (1.0, 1.0, 2.0, 0.25):
+        p.M *= factor
+        p.changed = 1
+        prepare(p, work, 0)
+        work.responds[:] = 0
+        assert responses(p, work, 0)
+        fresh, _ = begun(p)
+        assert responses(p, fresh, 0)
+        for name in ("inverse", "metric", "root", "delassus", "AJ", "A", "v"):
+            np.testing.assert_array_equal(getattr(work, name), getattr(fresh, name))
+
+
+def test_numbers_of_an_island(rng):
+    p, _, _ = an_island(0, KINDS["joints"])
+    work, _ = begun(p)
+    here = work.island_dof[: work.island_dofs_first[1]]
+    x, to, scale = rng.normal(size=(3, p.nv))
+    scale = np.abs(scale)
+    expected = to.copy()
+    expected[here] += 0.3 * x[here]
+    add_multiple(p, work, 0, 0.3, x, to)
+    assert_close(to, expected, scale=1.0)
+    assert_close(squared(p, work, 0, x, scale), np.sum(x[here] ** 2 * scale[here]), scale=10.0)
+    most, total = largest_scaled(p, work, 0, x, scale)
+    assert most == np.max(np.abs(x[here]) * scale[here])
+    assert_close(total, np.sum(x[here]), scale=10.0)
+    other = x.copy()
+    assert_close(negate(p, work, 0, other), np.sum(x[here]), scale=10.0)
+    np.testing.assert_array_equal(other[here], -x[here])
+    copy_numbers(p, work, 0, x, other)
+    np.testing.assert_array_equal(other, x)
+    clear_numbers(p, work, 0, other)
+    assert not np.any(other[here])
+    rows = p.row_first[p.groups]
+    y, sums = rng.normal(size=(2, rows + 4))
+    expected = sums + 0.7 * y * (np.arange(rows + 4) < rows)
+    add_rows(work, 0, 0.7, y, sums)
+    assert_close(sums, expected, scale=1.0)
