@@ -12,7 +12,7 @@ from kinetree.contact.newton.freedoms import (
     copy_numbers,
     largest_scaled,
     negate,
-    squared,
+    sum_of_squares,
 )
 from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.mixtures import note_changes, sweep_rounds
@@ -185,7 +185,9 @@ def test_numbers_of_an_island(rng):
     expected[here] += 0.3 * x[here]
     add_multiple(p, work, 0, 0.3, x, to)
     assert_close(to, expected, scale=1.0)
-    assert_close(squared(p, work, 0, x, scale), np.sum(x[here] ** 2 * scale[here]), scale=10.0)
+    assert_close(
+        sum_of_squares(p, work, 0, x, scale), np.sum(x[here] ** 2 * scale[here]), scale=10.0
+    )
     most, total = largest_scaled(p, work, 0, x, scale)
     assert most == np.max(np.abs(x[here]) * scale[here])
     assert_close(total, np.sum(x[here]), scale=10.0)

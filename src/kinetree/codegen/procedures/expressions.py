@@ -350,7 +350,8 @@ class Expressions(Text):
         x = self.op(f"load {kind}, ptr {slot}")
         if isinstance(a, Number):
             return Number(x, kind)
-        return Pointed(x, a.element, a.dims, a.strides, a.of if a.of == b.of else "")
+        same = isinstance(b, Pointed) and a.of == b.of
+        return Pointed(x, a.element, a.dims, a.strides, a.of if same else "")
 
 
 def is_condition(e) -> bool:

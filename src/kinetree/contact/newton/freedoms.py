@@ -7,7 +7,7 @@ from kinetree.codegen.procedures import procedure, view
 from kinetree.contact.newton.problem import Problem, Work
 
 __all__ = ["add_multiple", "add_rows", "clear_numbers", "copy_numbers", "largest_scaled", "negate",
-           "squared"]  # fmt: skip
+           "sum_of_squares"]  # fmt: skip
 
 
 @procedure
@@ -89,7 +89,9 @@ def add_rows(work: Work, island: int, t: float, x: "float[:]", to: "float[:]") -
 
 
 @procedure
-def squared(problem: Problem, work: Work, island: int, x: "float[:]", weight: "float[:]") -> float:
+def sum_of_squares(
+    problem: Problem, work: Work, island: int, x: "float[:]", weight: "float[:]"
+) -> float:
     """Sum of the squares of numbers, each with its weight."""
     total = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):

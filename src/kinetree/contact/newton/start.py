@@ -44,7 +44,7 @@ def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
 
 @procedure(inline=True)
 def mobility_of_row(problem: Problem, work: Work, g: int) -> float:
-    """The same of a row of free bodies."""
+    """Mobility of a row of free bodies, by diagonals of ``M``."""
     x = 0.0
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
         J = view(problem.J, problem.entry_at[e], 6)

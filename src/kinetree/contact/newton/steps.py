@@ -4,7 +4,7 @@ from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, disc_end, law, linear, off_law, touches
-from kinetree.contact.newton.freedoms import copy_numbers, negate, squared
+from kinetree.contact.newton.freedoms import copy_numbers, negate, sum_of_squares
 from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import (
     CONE,
@@ -223,4 +223,4 @@ def keeps_states(work: Work, island: int) -> bool:
 @procedure
 def momentum_along(problem: Problem, work: Work, island: int) -> float:
     """Sum of an island's squared momentum residuals, scaled by inverse masses."""
-    return squared(problem, work, island, work.g, work.inverse)
+    return sum_of_squares(problem, work, island, work.g, work.inverse)

@@ -92,6 +92,13 @@ def respond_as_before(work: Work, g: int, lam: "float[3]") -> None:
             other += view(work.AJ, spot[2] + 6 * r, 6) * lam[r]
 
 
+@procedure(inline=True)
+def respond_in_row(J: "float[6]", inverse: "float[:]", response: "float[6]") -> float:
+    """Mobility of a row of a free body, which responds to a unit impulse with ``response``."""
+    response[:6] = view(J, 0, 6) @ view(inverse, 0, 6, 6)
+    return times_six(response, J)
+
+
 @procedure
 def responses(problem: Problem, work: Work, island: int) -> bool:
     """Compute all groups' velocity responses and Delassus blocks; False for trees of several nodes.
@@ -129,11 +136,9 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     six += T3[r] * work.lam[first + r]
                 continue
             if dim == 1 and n == 6:
-                row = view(T, 0, 6)
-                row[:6] = view(J, 0, 6) @ view(B, 0, 6, 6)
-                D[0] += times_six(row, view(J, 0, 6))
+                D[0] += respond_in_row(view(J, 0, 6), B, view(T, 0, 6))
                 six = view(v, 0, 6)
-                six += row * work.lam[first]
+                six += view(T, 0, 6) * work.lam[first]
                 continue
             for r in range(dim):
                 for c in range(n):
