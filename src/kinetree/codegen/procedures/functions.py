@@ -153,7 +153,7 @@ class Functions(Expressions):
         return None if slot is None else Number(self.op(f"load {returns}, ptr {slot}"), returns)
 
     def argument(self, callee, name, kind, e):
-        """Value of one argument of a call, after a check of its type: text of a number, or a place."""
+        """Value of one argument of a call, after a check of its type; of a number, its text."""
         value, label = self.any(e), f"argument {name} of {callee.name}"
         if isinstance(kind, str):
             return self.exact(value, kind, label)
