@@ -7,6 +7,7 @@ import kinetree as kt
 from kinetree.model.geometry import (
     Box,
     Capsule,
+    Cone,
     Cylinder,
     Ellipsoid,
     HeightField,
@@ -20,7 +21,7 @@ ROW = np.arange(9)
 HEIGHTS = 0.1 * np.sin(1.3 * ROW)[:, None] + 0.15 * np.cos(0.9 * ROW + ROW[:, None])
 SHAPES = [
     Box((0.6, 0.8, 1.0)), Sphere(0.5), Ellipsoid((0.3, 0.4, 0.5)), Cylinder(0.4, 1.0),
-    Capsule(0.4, 1.0), Plane(), HeightField(HEIGHTS, size=(3.0, 3.0)),
+    Capsule(0.4, 1.0), Cone(0.4, 1.0), Plane(), HeightField(HEIGHTS, size=(3.0, 3.0)),
 ]  # fmt: skip
 H = 1e-5
 
