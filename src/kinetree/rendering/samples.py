@@ -237,7 +237,7 @@ def add_colors(shot: Shot, s: ColorSamples, color: "float[3, PIXELS]") -> None:
 
 @procedure
 def light_up(shot: Shot, s: ColorSamples) -> None:
-    """Compute skylight and shadow-map coordinates of all listed samples.
+    """Compute skylight and shadow-map coordinates of all samples in a tile's list.
 
     Numbers of all samples are read before the loop, or it would read them for each: it writes
     arrays, and they are in arrays.

@@ -49,7 +49,7 @@ class Clock:
 
     @classmethod
     def of(cls, start, duration, dt, memory) -> "Clock":
-        """``Clock`` that continues the step count of ``memory`` if its grid fits."""
+        """``Clock`` that goes on counting the steps in ``memory`` if step and start agree."""
         origin, first, before = memory.get("clock", (start, 0.0, dt))
         goes_on = before == dt and origin + first * dt == start
         return cls(start, start + duration, dt, (float(origin), int(first)) if goes_on else None)

@@ -52,7 +52,7 @@ def explicit_equations(system, constraint):
 
 
 def dual_equations(system, constraint):
-    """Matrix and right side of RBDA (3.19), with unknowns ``(-tau_c, ydd)``.
+    """Matrix and right side of RBDA (3.19): (3.18) without ``qdd``, for ``(-tau_c, ydd)``.
 
     Of less use than its dual (3.17): it needs the inverse of ``H``. The book prints the unknown as
     ``tau_c``; eliminating ``qdd`` from (3.18) gives it the other sign, as ``-lam`` in (3.17) has.

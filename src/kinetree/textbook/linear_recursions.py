@@ -145,14 +145,14 @@ def _along_links(state, dq, dv, da, phi=None):
 
 @kernel
 def _links(m, q, qd, qdd, dq, dv, da, phi, f_ext=None):
-    """Kernel of all links' variation along one direction, stacked."""
+    """Kernel of the changes of all links' motions and forces along one direction, stacked."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return np.concatenate(link_variation(m, (q, qd, qdd), (dq, dv, da), phi, forces))
 
 
 @kernel
 def _bodies(m, q, qd, qdd, dq, dv, da, f_ext=None):
-    """Kernel of the joint-force variation of a tree along one direction."""
+    """Kernel of the changes of a tree's joint forces along one direction of its motion."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return link_variation(m, (q, qd, qdd), (dq, dv, da), None, forces).forces
 

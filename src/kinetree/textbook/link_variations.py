@@ -129,7 +129,7 @@ def _variation(model, state, direction, phi, f_ext):
 
 
 def _link_forces(chain, X, motion, variation, phi, f_ext):
-    """Forces on all links and their variation, without those from child links."""
+    """Forces on all links and their changes along a direction, without those from child links."""
     model, (v, a), (xi, dvel, dacc) = chain.model, motion, variation
     none = Force(*(0 * part for part in (model.zero_motion.angular, model.zero_motion.linear)))
     f, df, X_0 = [none], [none], [model.identity_transform]

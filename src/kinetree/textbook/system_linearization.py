@@ -97,7 +97,7 @@ def linearize_chart(chart, t, y, method="equations") -> ChartLinearization:
 
 
 def _field(chart, t, y):
-    """State derivative ``f(ψ(y))`` and chart rate ``dy/dt``, concatenated."""
+    """Concatenated state derivative ``f(ψ(y))`` and chart rate ``dy/dt`` at coordinates ``y``."""
     q, v = chart.state(y)
     vdot = _motion(chart.system, t, q, v)[0]
     return np.concatenate([v, vdot, chart.rate(t, y)])

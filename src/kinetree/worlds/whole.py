@@ -157,7 +157,7 @@ class Whole:
 
     @cached_property
     def unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Joints with unit quaternions, and the indices of these in ``q``, by length."""
+        """Joints with unit quaternions, and indices of these in ``q``, grouped by their length."""
         model, found = self.model, {}
         for i in range(1, model.body_count + 1):
             at = model.q_slice[i]

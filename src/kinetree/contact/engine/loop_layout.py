@@ -71,7 +71,7 @@ def _row_factors(model, units, counting):
 
 
 def _lay_out(nodes, factors, problem, rows):
-    """Set the nodes of every loop row; row offsets, and each variable's place in its row.
+    """Set the nodes of all loop rows; their offsets, and each variable's column in its row.
 
     Args:
         nodes: of rows: the nodes that move them.

@@ -215,7 +215,7 @@ def slot_pairs_of(kinds: Iterable[tuple[int, int]]) -> Any:
 
 @cache
 def _slot_pairs_of(kinds):
-    """New ``slot_pairs`` procedure with the narrow phases of these pairs of kinds alone."""
+    """New ``slot_pairs`` procedure with narrow phases for the given pairs of shape kinds alone."""
     narrow = ProcedureTable({k: NARROW[k] for k in kinds}, nowhere)
     place_rest = place_convex if shallow_pair in narrow.procedures else place_solid
 

@@ -193,7 +193,7 @@ class Features:
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
     def _join(self, function, own, model, q, *rest):
-        """Values of closed-form contacts joined with those of the features' slots."""
+        """Arrays of all contacts: closed-form values, then the values of the features in use."""
         lead = np.shape(q)[:-1]
         shapes = [x.shape[len(lead) + 1 :] for x in own]  # of one contact
         smooth = [np.zeros((*lead, 0, *shape)) for shape in shapes]

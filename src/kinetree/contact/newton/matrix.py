@@ -198,7 +198,7 @@ def stride_after(problem: Problem, g: int) -> int:
 
 @procedure
 def is_alike(problem: Problem, g: int, n: int, stride: int) -> bool:
-    """Whether the ``n``-th group after ``g`` has the same nodes, with its numbers at ``stride``.
+    """Whether the ``n``-th group after ``g`` has the same nodes, Jacobians lying ``stride`` apart.
 
     And whether all its numbers lie where ``stride`` says.
     """

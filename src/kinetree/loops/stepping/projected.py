@@ -174,7 +174,7 @@ class Projected(_Corrected):
         return after._replace(q=q1, qd=qd1, checks=np.stack(checks, axis=-1))
 
     def doubt(self, after):
-        """Doubt (...) about a step: position error, or the scaled velocity correction."""
+        """Estimated error (...) of a step: position error, or the scaled velocity correction."""
         checks = Checks(*np.moveaxis(np.asarray(after.checks), -1, 0))
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)

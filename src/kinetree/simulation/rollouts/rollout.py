@@ -314,7 +314,7 @@ class RolloutCall:
 
 @takes_former(policy="controller")
 def run_of(model, q0, qd0=None, tau=None, **options) -> Run:
-    """The ``Run`` of a call with the fields of ``RolloutCall`` as options."""
+    """The ``Run`` of a rollout, whose options are the fields of ``RolloutCall``."""
     return RolloutCall(model=model, q0=q0, qd0=qd0, tau=tau, **options).run()
 
 

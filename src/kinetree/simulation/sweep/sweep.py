@@ -155,7 +155,7 @@ def _warn(result, *, is_simulation):
 
 
 def _work(model, run, names, batched):
-    """Work of a sweep: calls of a function, or simulations with varied options."""
+    """Run function of a sweep: calls of a user's function, or simulations with varied options."""
     if isinstance(run, _InWorld) and isinstance(run.function, dict):
         work = simulation_work(model, run.function, names, batched=batched, in_world=True)
         return replace(work, function=replace(run, function=work.function))
@@ -249,7 +249,7 @@ _SAME_FOR_ALL = {"duration", "dt", "store_every", "t0", "integrator"}
 
 
 def simulation_work(model, options, names, *, batched=None, in_world=False) -> RunFunction:
-    """Work that simulates ``model`` with fixed options and others varied by name.
+    """Run function of a sweep: simulates ``model`` with fixed options, and others varied by name.
 
     Runs that differ in nothing but their initial state, and which no function of the user's acts
     on, move together as one batch; every one comes out as it would alone.

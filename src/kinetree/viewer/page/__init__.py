@@ -75,7 +75,7 @@ class _Buffer:
 
 
 def _plain_sliders(sliders):
-    """Plain data of sliders, poses as rows of 3 x 4 matrices."""
+    """JSON-ready data of sliders, poses as rows of 3 x 4 matrices."""
     return {
         "knobs": sliders.knobs,
         "parent": sliders.parent,
@@ -87,7 +87,7 @@ def _plain_sliders(sliders):
 
 
 def _describe(scene, buffer, show, camera):
-    """Plain data of a scene that refers to arrays in the buffer."""
+    """JSON-ready data of a scene, whose arrays are references into the page's binary buffer."""
     surfaces, numbers = [], {}
 
     def number(surface):
