@@ -12,9 +12,10 @@ import pytest
 import kinetree as kt
 from kinetree import geometry as shapes
 from kinetree.codegen.crew import can_help
+from kinetree.codegen.procedures import record
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.contact.engine.choosing import SharingChoice
-from kinetree.contact.engine.sharing import LEAST
+from kinetree.contact.engine.sharing import LEAST, _copy
 
 pytestmark = pytest.mark.skipif(not can_help(), reason="one thread is all there is")
 
@@ -321,3 +322,20 @@ def test_steps_are_shared_as_long_as_that_is_quicker(rng):
     for _ in range(40):
         alone.step()
     np.testing.assert_array_equal(found, world.q)
+
+
+@record
+class Room:
+    """Something that threads have copies of."""
+
+    size: int
+    lists: "float[:]"
+    scratch: "float[2, 3]"
+
+
+def test_threads_share_lists_but_no_scratch():
+    room = Room(size=3, lists=np.zeros(5), scratch=np.ones((2, 3)))
+    copy = _copy(room, size=4)
+    assert copy.lists is room.lists
+    assert copy.scratch is not room.scratch
+    assert (room.size, copy.size) == (3, 4)

@@ -1,7 +1,7 @@
 """Islands of one step on several threads, the largest first, with the bits of one thread.
 
 An island reads and writes its own places of all lists. Numbers of ``Problem`` and ``Work``, in
-which ``solve_and_note`` counts and notes, and ``Work.temp`` are a helper's, one for each thread.
+which ``solve_and_note`` counts and notes, ``Work.temp`` and arrays of fixed lengths are a helper's.
 Large islands with loops stay with the thread of the step: there is one condensed matrix.
 """
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.codegen.crew import ITEMS, LIMIT, can_help, is_of_crew, shared_code, the_crew
 from kinetree.codegen.procedures import procedure, record
+from kinetree.codegen.procedures.language import ArrayType
 from kinetree.codegen.tied import Code, run, tied_code
 from kinetree.contact.newton.condensed import LEAST as CONDENSED
 from kinetree.contact.newton.condensed import forget
@@ -238,5 +239,11 @@ def _helper(sharing, problem, work) -> Helper:
 
 
 def _copy(record, **own) -> Any:
-    """Copy of a record that shares its arrays, with the fields ``own`` replaced."""
+    """Copy of a record that shares its lists, with the fields ``own`` replaced.
+
+    Arrays of fixed lengths are not lists of what islands have places in, but scratch.
+    """
+    for name, kind in record.types.items():
+        if isinstance(kind, ArrayType) and None not in kind.dims:
+            own.setdefault(name, np.zeros(kind.dims, kind.dtype))
     return type(record)(**{name: getattr(record, name) for name in record.types} | own)
