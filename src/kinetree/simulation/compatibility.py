@@ -86,7 +86,7 @@ def refuse_conflicts(setup: Setup) -> None:
 
 
 def conflict_table() -> str:
-    """Markdown table of all conflicts, for the documentation."""
+    """Markdown table of all features that cannot be combined, for the documentation."""
     rows = ["| this | cannot be combined with | because, and instead |", "|---|---|---|"]
     for c in CONFLICTS:
         rows.append(f"| {c.first.title} | {c.second.title} | {c.reason}; {c.instead} |")

@@ -43,7 +43,7 @@ def check_same_constraint(implicit, explicit, *, tolerance=1e-9):
 
 
 def explicit_equations(system, constraint):
-    """Matrix and right side of RBDA (3.18), with unknowns ``(qdd, tau_c, ydd)``."""
+    """Matrix and right side of RBDA (3.18): motion with ``qdd = G ydd + g``, constraint force."""
     (H, C, tau), G, g = system, constraint.G, constraint.g
     n, m = G.shape
     one, O = np.eye(n), np.zeros

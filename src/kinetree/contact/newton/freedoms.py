@@ -12,7 +12,7 @@ __all__ = ["add_multiple", "add_rows", "clear_numbers", "copy_numbers", "largest
 
 @procedure
 def copy_numbers(problem: Problem, work: Work, island: int, x: "float[:]", to: "float[:]") -> None:
-    """``to = x``."""
+    """Copy one number per degree of freedom of an island, ``to = x``."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         i = problem.node_first[a]
@@ -26,7 +26,7 @@ def copy_numbers(problem: Problem, work: Work, island: int, x: "float[:]", to: "
 
 @procedure
 def clear_numbers(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
-    """``x = 0``."""
+    """Set one number per degree of freedom of an island to zero, ``x = 0``."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         i = problem.node_first[a]
@@ -40,7 +40,7 @@ def clear_numbers(problem: Problem, work: Work, island: int, x: "float[:]") -> N
 
 @procedure
 def negate(problem: Problem, work: Work, island: int, x: "float[:]") -> float:
-    """``x = -x``; the sum of all numbers, which is finite only if all of them are."""
+    """Negate an island's vector ``x`` in place; returns the sum, finite only if all numbers are."""
     total = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
@@ -61,7 +61,7 @@ def negate(problem: Problem, work: Work, island: int, x: "float[:]") -> float:
 def add_multiple(
     problem: Problem, work: Work, island: int, t: float, x: "float[:]", to: "float[:]"
 ) -> None:
-    """``to += t x``."""
+    """Add a multiple of an island's vector over degrees of freedom, ``to += t x``."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         i = problem.node_first[a]
@@ -75,7 +75,7 @@ def add_multiple(
 
 @procedure
 def add_rows(work: Work, island: int, t: float, x: "float[:]", to: "float[:]") -> None:
-    """``to += t x`` of numbers of rows."""
+    """Add a multiple of an island's vector over constraint rows, ``to += t x``."""
     for n in range(work.run_first[island], work.run_first[island + 1]):
         i = work.run[n, 0]
         end = work.run[n, 1]
@@ -92,7 +92,7 @@ def add_rows(work: Work, island: int, t: float, x: "float[:]", to: "float[:]") -
 def sum_of_squares(
     problem: Problem, work: Work, island: int, x: "float[:]", weight: "float[:]"
 ) -> float:
-    """Sum of the squares of numbers, each with its weight."""
+    """Weighted sum of squares of an island's vector ``x`` over degrees of freedom."""
     total = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
@@ -110,7 +110,7 @@ def sum_of_squares(
 def largest_scaled(
     problem: Problem, work: Work, island: int, x: "float[:]", scale: "float[:]"
 ) -> "(float, float)":
-    """Largest magnitude of numbers, each times its scale; and their sum, finite if all are."""
+    """Largest ``|x| scale`` over an island's degrees of freedom, and the sum of ``x``."""
     most = total = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]

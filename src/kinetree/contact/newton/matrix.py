@@ -292,7 +292,7 @@ def times_matrix(problem: Problem, work: Work, g: int) -> None:
 def add_pairs(
     problem: Problem, work: Work, g: int, dim: int, groups: int, stride: int, both: bool
 ) -> None:
-    """Add the products of all node pairs for groups with the same nodes to the Newton matrix.
+    """Add ``J' A J`` of groups on the same nodes to the Newton matrix, for all pairs of nodes.
 
     Their ``-A J`` are made; numbers of one group lie ``stride`` after those of the one before.
     """

@@ -26,13 +26,13 @@ WORSE = 2.25
 
 @procedure(inline=True)
 def sum_of_four(x: "float[4]") -> float:
-    """Sum of four numbers."""
+    """Sum of a 4-vector's numbers, added in pairs for vector registers."""
     return (x[0] + x[2]) + (x[1] + x[3])
 
 
 @procedure
 def begin_rounds(problem: Problem, work: Work, island: int) -> None:
-    """Have ``scale``, and numbers in places of differences that are not known yet."""
+    """Set the scales of an island's rows, and zero its history of changes for Anderson mixing."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         scale = sqrt(work.delassus[g])
@@ -48,7 +48,7 @@ def begin_rounds(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def keep_impulses(work: Work, island: int) -> None:
-    """Keep impulses in ``y``, for their change by a round."""
+    """Copy an island's impulses to ``y``, to measure their change over a round of sweeps."""
     for n in range(work.run_first[island], work.run_first[island + 1]):
         for i in range(work.run[n, 0], work.run[n, 1]):
             work.y[i] = work.lam[i]
@@ -56,7 +56,7 @@ def keep_impulses(work: Work, island: int) -> None:
 
 @procedure(inline=True)
 def note_row(work: Work, i: int, at: int, rest: "float[8]") -> None:
-    """``note_changes`` of one row, the rest of a run."""
+    """Store one row's impulse change of a round for Anderson mixing, and add to the products."""
     f = work.scale[i] * (work.lam[i] - work.y[i])
     new = f - work.changes[LAST * work.rows_room + i]
     b = work.changes[(at + 1) % 3 * work.rows_room + i]
@@ -78,7 +78,7 @@ def note_row(work: Work, i: int, at: int, rest: "float[8]") -> None:
 
 @procedure
 def note_changes(work: Work, island: int, at: int, G: "float[4, 4]") -> "(float, float)":
-    """Note how a round has changed impulses, in place ``at``, with the products of differences.
+    """Store a round's impulse changes at place ``at``, and the products of differences in ``G``.
 
     Returns the sum of the squared changes, scaled, and the largest.
     """
@@ -138,7 +138,7 @@ def note_changes(work: Work, island: int, at: int, G: "float[4, 4]") -> "(float,
 
 @procedure
 def note_velocities(problem: Problem, work: Work, island: int, at: int) -> None:
-    """Note how a round has changed velocities, in place ``at``."""
+    """Store a round's velocity changes of an island at place ``at``, for Anderson mixing."""
     own = at * problem.nv
     last = LAST * problem.nv
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
@@ -158,7 +158,7 @@ def note_velocities(problem: Problem, work: Work, island: int, at: int) -> None:
 
 @procedure
 def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
-    """Coefficients of ``n`` differences that leave the least of the change by a round.
+    """Anderson mixing: write the coefficients of ``n`` differences with the least residual change.
 
     ``G`` has their products, in its last column those with the change.
     """
@@ -188,7 +188,7 @@ def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure
 def mix_impulses(work: Work, island: int, c: "float[3]") -> None:
-    """Let impulses be a mixture of the last ones, and keep them in ``y``."""
+    """Replace an island's impulses by the Anderson mixture of the last rounds'; a copy in ``y``."""
     room = work.rows_room
     for n in range(work.run_first[island], work.run_first[island + 1]):
         i = work.run[n, 0]
@@ -212,7 +212,7 @@ def mix_impulses(work: Work, island: int, c: "float[3]") -> None:
 
 @procedure
 def mix_velocities(problem: Problem, work: Work, island: int, c: "float[3]") -> None:
-    """Let velocities be the same mixture."""
+    """Replace an island's velocities by the Anderson mixture of the last rounds' velocities."""
     nv = problem.nv
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
@@ -231,7 +231,7 @@ def mix_velocities(problem: Problem, work: Work, island: int, c: "float[3]") -> 
 
 @procedure
 def sweep_rounds(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
-    """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures.
+    """Gauss-Seidel sweeps with Anderson mixing, up to ``count`` rounds; the rounds taken.
 
     They end when a round changes no impulse by more than ``enough``, scaled.
     """

@@ -32,7 +32,7 @@ def top(up: "int[:]", tree: int) -> int:
 
 @procedure
 def list_runs(problem: Problem, work: Work, islands: int) -> None:
-    """List the runs of rows that islands consist of: what numbers of rows have in common."""
+    """List the runs of consecutive constraint rows that each island consists of."""
     at = 0
     for i in range(islands):
         work.run_first[i] = at

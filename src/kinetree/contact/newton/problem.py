@@ -358,7 +358,7 @@ _BESIDE = 136  # numbers beyond whole pages from place to place of ``changes``
 
 
 def _spread(shape, dtype, number):
-    """Zeros that begin at another line of a page than those of the arrays before.
+    """Array of zeros; large ones are offset by cache lines, so that equal rows do not collide.
 
     Numbers of the same row in arrays of whole pages would fall into the same few lines of the first
     cache, and what is read would wait for what is written at the same place of other pages.
@@ -372,6 +372,7 @@ def _spread(shape, dtype, number):
 
 
 def _grow(holder, sizes):
+    """Replace arrays shorter than ``sizes`` names by longer copies, padded with zeros."""
     numbers = {name: number for number, name in enumerate(holder.types)}
     for name, size in sizes.items():
         old = getattr(holder, name)

@@ -44,7 +44,7 @@ def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
 
 @procedure(inline=True)
 def mobility_of_row(problem: Problem, work: Work, g: int) -> float:
-    """Mobility of a row of free bodies, by diagonals of ``M``."""
+    """Velocity per unit impulse of a one-row group of free bodies, by the diagonal of ``M``."""
     x = 0.0
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
         J = view(problem.J, problem.entry_at[e], 6)
@@ -56,7 +56,7 @@ def mobility_of_row(problem: Problem, work: Work, g: int) -> float:
 
 @procedure(inline=True)
 def have_scales(problem: Problem, work: Work, node: int) -> None:
-    """Scales of a node: roots and inverses of masses, where these are others than before."""
+    """Update the square roots and inverses of a node's masses where the masses have changed."""
     count = problem.node_count[node]
     block = view(problem.M, problem.block_at[problem.node_blocks_first[node]])
     for k in range(count):
@@ -71,7 +71,7 @@ def have_scales(problem: Problem, work: Work, node: int) -> None:
 
 @procedure(inline=True)
 def start_body(problem: Problem, work: Work, first: int, start: "float[:]") -> float:
-    """Start of a free body; the size of what the forces of the step change."""
+    """Set a free body's initial velocities; returns the scaled velocity change by forces."""
     v = view(work.v, first, 6)
     v[:6] = view(start, first, 6)
     dv = view(work.dv, first, 6)

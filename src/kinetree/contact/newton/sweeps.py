@@ -44,7 +44,7 @@ def invert_block(M: "float[:]", n: int, out: "float[:]") -> None:
 
 @procedure
 def invert_body(M: "float[36]", inverted: "float[36]", inverse: "float[6, 6]") -> None:
-    """Inverse of the mass matrix of a free body, which mostly is the one that was ``inverted``."""
+    """Write the inverse of a free body's mass matrix, unless it is the last ``inverted`` one."""
     differs = abs(view(M, 0, 6) - view(inverted, 0, 6))
     for r in range(1, 6):
         differs += abs(view(M, 6 * r, 6) - view(inverted, 6 * r, 6))
@@ -58,7 +58,7 @@ def invert_body(M: "float[36]", inverted: "float[36]", inverse: "float[6, 6]") -
 
 @procedure
 def begin_responses(problem: Problem, work: Work, island: int) -> bool:
-    """Set ``v`` to ``free``, and invert mass matrices; False where trees have several nodes."""
+    """Set velocities to ``free`` and invert the mass matrices; False for trees of several nodes."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         count = problem.node_count[a]
@@ -94,7 +94,7 @@ def respond_as_before(work: Work, g: int, lam: "float[3]") -> None:
 
 @procedure(inline=True)
 def respond_in_row(J: "float[6]", inverse: "float[:]", response: "float[6]") -> float:
-    """Mobility of a row of a free body, which responds to a unit impulse with ``response``."""
+    """Mobility of a row of a free body; writes the velocity ``response`` to a unit impulse."""
     response[:6] = view(J, 0, 6) @ view(inverse, 0, 6, 6)
     return times_six(response, J)
 
