@@ -100,6 +100,7 @@ class Bench:
         kernel, _ = self.dog.kernel(dtype)
         compiled = kernel.on_device(dtype, 0)  # what rollouts have launched, kept with the kernel
         function, shared = compiled.code.functions[0], compiled.code.shared[0]
+        shared //= max(1, compiled.code.threads // 32)  # of a block where its warps share samples
         warps = min(_REGISTERS // (32 * function.registers), _SHARED // (shared + 256))
         words = (
             f"{function.registers} registers, {function.local} B local, {shared} B shared a warp"

@@ -3,14 +3,12 @@
     python benchmarks/gpu_stages.py FOLDER stack hand balls    scenes of gpu_worlds.py --write
 
 The texts of the kernels get lines that read the clock around routines and around some procedures
-inside them. Columns: cycles of the first warp for a step of its worlds, after the first steps.
+inside them. Columns: cycles of a warp of the first block, on average, for some steps of its worlds.
 """
 
 import argparse
-import fcntl
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,7 @@ import gpu_worlds
 import numpy as np
 
 import kinetree as kt
-from kinetree.codegen.render import cuda_pieces
+from kinetree.codegen.render import cuda, cuda_pieces
 
 INSIDE = (
     "sweep_slots", "finish_by_newton", "laws", "solve_newton_system", "contact_rows", "take_slots",
@@ -29,22 +27,27 @@ INSIDE = (
     "order_trees", "couple_trees", "gained_across", "press", "speeds_of", "report_impulses",
 )  # fmt: skip
 """Procedures whose calls all lanes reach."""
-NUMBERS = 64
+NUMBERS = 48
 """Stages, at most; the first is the whole."""
+BYTES = 8 * NUMBERS * 8
+"""Of the clocks of a block."""
 _HEAD = """
-#define END_OF_A_WARP ((char *)shared + ((threadIdx.x >> 5) + 1) * BYTES_OF_A_WARP)
-#define STAGE(n) (((long long *)END_OF_A_WARP)[(n) - 64])
+#define CLOCKS_OF_A_BLOCK ((long long *)((char *)shared + BYTES_OF_LISTS - {0}))
+#define STAGE(n) (CLOCKS_OF_A_BLOCK[(threadIdx.x >> 5) * {1} + (n)])
 #define ENTERED(n) {{ extern __shared__ vector16 shared[]; __syncwarp(); \\
     if (!(threadIdx.x & 31)) STAGE(n) -= clock64(); }}
 #define LEFT(n) {{ extern __shared__ vector16 shared[]; __syncwarp(); \\
     if (!(threadIdx.x & 31)) STAGE(n) += clock64(); }}
 """
-_PRINT = 'for (int n = 0; n < {0}; n++) printf("STAGE %d %lld\\n", n, STAGE(n));'
+_PRINT = """for (int n = 0; n < {0}; n++) {{
+    long long all = 0;
+    for (int k = 0; k < blockDim.x >> 5; k++) all += CLOCKS_OF_A_BLOCK[k * {1} + n];
+    printf("STAGE %d %lld\\n", n, all / (blockDim.x >> 5)); }}"""
 
 
 def staged(text: str, names: list[str]) -> str:
     """A text that reads the clock around stages, whose names are appended to ``names``."""
-    size = re.search(r"#define BYTES_OF_A_WARP (\d+)", text)
+    size = re.search(r"#define BYTES_OF_LISTS (\d+)", text)
     if size is None or "ROUTINE_VOID" not in text:
         return text
     names.append("all")
@@ -61,13 +64,19 @@ def staged(text: str, names: list[str]) -> str:
         return f"{found[1]}{{ ENTERED({n}) {call} LEFT({n}) }}"
 
     text = re.sub(rf"^( +)({calls})$", timed, text, flags=re.MULTILINE)
-    room = f"#define BYTES_OF_A_WARP {int(size[1]) + 8 * NUMBERS}"
-    text = text.replace(size[0], room + _HEAD.format())
+    room = f"#define BYTES_OF_LISTS {int(size[1]) + BYTES}"
+    text = text.replace(size[0], room + _HEAD.format(BYTES, NUMBERS))
     zero = f"if (!(threadIdx.x & 31)) for (int n = 0; n < {NUMBERS}; n++) STAGE(n) = 0;"
     call = re.search(r"^ +const int status = sample\(.*$", text, flags=re.MULTILINE)
     assert call is not None
-    first = f"if (blockIdx.x == 0 && threadIdx.x == 0) {_PRINT.format(len(names))}"
-    return text.replace(call[0], "\n".join([zero, "ENTERED(0)", call[0], "LEFT(0)", first]))
+    show = _PRINT.format(len(names), NUMBERS)
+    first = f"__syncthreads(); if (blockIdx.x == 0 && threadIdx.x == 0) {show}"
+    helping = re.search(
+        r"^ +if \(warp \* each >= samples\) \{\n +help\(block\);", text, re.MULTILINE
+    )
+    assert helping is not None
+    text = text.replace(helping[0], "\n".join([zero, "ENTERED(0)", helping[0], "LEFT(0)"]))
+    return text.replace(call[0], "\n".join([call[0], "LEFT(0)", first]))
 
 
 def with_stages(render: Callable) -> Callable:
@@ -78,7 +87,7 @@ def with_stages(render: Callable) -> Callable:
         texts, rendered.names = [], []
         for piece in pieces.texts:
             text = staged(piece.text, rendered.names)
-            more = 8 * NUMBERS if text != piece.text else 0
+            more = BYTES if text != piece.text else 0
             texts.append(replace(piece, text=text, shared=piece.shared + more))
         return replace(pieces, texts=tuple(texts))
 
@@ -97,9 +106,7 @@ def measure(name: str, world: kt.World, n: int) -> None:
     q = cupy.asarray(np.tile(world.q, (n, 1)), dtype="float32")
     qd = cupy.asarray(gpu_worlds.deviations(world, n, gpu_worlds.DIFFERENCE), dtype="float32")
     kt.rollout(world.model, q, qd, steps=1, **options, **given)
-    lock = Path(tempfile.gettempdir()) / "kinetree-gpu-stages"
-    with lock.open("w") as alone:  # one process measures, others may compile meanwhile
-        fcntl.flock(alone, fcntl.LOCK_EX)
+    with gpu_worlds.on_quiet_device():
         steps = gpu_worlds.STEPS[name]
         for _ in range(3):
             begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -123,6 +130,8 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=8192)
     options = parser.parse_args()
     cuda_pieces.render_pieces = with_stages(cuda_pieces.render_pieces)
+    for large in cuda.SHARED_OF_A_BLOCK:  # room for the clocks
+        cuda.SHARED_OF_A_BLOCK[large] -= BYTES
     for name in options.scenes:
         world = kt.World.load(options.folder / f"{name}.npz")
         measure(name, world, options.worlds)

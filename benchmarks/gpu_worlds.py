@@ -12,8 +12,12 @@ the same steps, and how many of 64 worlds have the bits of the CPU after as many
 """
 
 import argparse
+import fcntl
+import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +104,14 @@ def measure(name: str, world: kt.World, n: int, size: float) -> dict:
     return found | {"failed": int(worlds.failed.sum())}
 
 
+@contextmanager
+def on_quiet_device() -> Iterator[None]:
+    """Wait until no other process of these benchmarks measures; they may compile meanwhile."""
+    with (Path(tempfile.gettempdir()) / "kinetree-gpu-worlds").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def measure_rollouts(name: str, world: kt.World, n: int, launches: int = 4) -> None:
     """Print speeds and accuracy of rollouts of ``n`` worlds that differ, launch by launch."""
     import cupy
@@ -116,18 +128,20 @@ def measure_rollouts(name: str, world: kt.World, n: int, launches: int = 4) -> N
     kt.rollout(world.model, q, qd, steps=1, **options, **given)
     cupy.cuda.Device().synchronize()
     made = time.perf_counter() - begin
-    for _ in range(launches):
-        begin = time.perf_counter()
-        found = kt.rollout(world.model, q, qd, steps=steps, store_every=steps, **options, **given)
-        cupy.cuda.Device().synchronize()
-        rate = n * steps / (time.perf_counter() - begin) / 1e6
-        residuals = cupy.asnumpy(found.residuals).astype(float)
-        errors = np.percentile(residuals[:, 0], [50, 99, 100])
-        depth = residuals[:, 3].max()
-        parts.append(f"{rate:.2f} M/s ({', '.join(f'{x:.0e}' for x in errors)} m/s, {depth:.0e} m)")
-        q, qd = found.q[-1], found.qd[-1]
-    failed = int(cupy.asnumpy(found.failed).sum())
-    print(f"  {n:6} worlds, made {made:.1f} s: {'; '.join(parts)}; {failed} failed", flush=True)
+    with on_quiet_device():
+        for _ in range(launches):
+            begin = time.perf_counter()
+            found = kt.rollout(
+                world.model, q, qd, steps=steps, store_every=steps, **options, **given
+            )
+            cupy.cuda.Device().synchronize()
+            rate = n * steps / (time.perf_counter() - begin) / 1e6
+            residuals = cupy.asnumpy(found.residuals).astype(float)
+            errors = ", ".join(f"{x:.0e}" for x in np.percentile(residuals[:, 0], [50, 99, 100]))
+            failed = int(cupy.asnumpy(found.failed).sum())
+            parts.append(f"{rate:.2f} M/s ({errors} m/s, {residuals[:, 3].max():.0e} m, {failed})")
+            q, qd = found.q[-1], found.qd[-1]
+    print(f"{name} {n:6} worlds, made {made:.1f} s: {'; '.join(parts)} failed", flush=True)
 
 
 def main() -> None:
@@ -148,7 +162,6 @@ def main() -> None:
     for name in (x for x in STEPS if options.only in x):
         world = kt.World.load(options.folder / f"{name}.npz")
         if options.rollouts:
-            print(f"{name}: rollouts", flush=True)
             for n in options.worlds:
                 measure_rollouts(name, world, n)
             continue

@@ -219,7 +219,7 @@ def test_a_state_changes_as_soon_as_nothing_needs_the_old_one():
     within = found[found.index("state_4") :]
     assert within[:4] == ["state_4", "state_1", "state_2", "state_3"]
     assert "_next" not in text
-    routines = CudaWithRoutines(program, "float32")
+    routines = CudaWithRoutines(program, "float32", 0)
     assert not routines.states_change_early  # there a sample that has ended keeps its own
 
 

@@ -14,7 +14,7 @@ import kinetree as kt
 from kinetree.codegen import nvrtc
 from kinetree.codegen.loops.language import SINGLE, Data, RowRange
 from kinetree.codegen.program import Argument
-from kinetree.codegen.render.cuda import Layout
+from kinetree.codegen.render.cuda import ROUTINES, Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError
 from kinetree.model.define import kernel_of
@@ -69,6 +69,10 @@ class Device:
             funcGetAttribute=lambda which, function: 100,
             funcSetAttribute=lambda *a: self.attributes.append(a),
             launchKernel=self.launchKernel,
+            linkCreate=lambda: 3,
+            linkAddData=lambda *a: None,
+            linkComplete=lambda state: b"linked",
+            linkDestroy=lambda state: None,
         )
         compiler = SimpleNamespace(
             getVersion=lambda: (13, 0),
@@ -200,6 +204,16 @@ def test_blocks_fill_the_multiprocessors():
     function = SimpleNamespace(registers=100)
     assert cuda._most_blocks(ATTRIBUTES, function, 4096, 128) == 10 * 4
     assert cuda._most_blocks(ATTRIBUTES, function, 50_000, 128) == 10 * 1
+
+
+@pytest.mark.parametrize(("count", "blocks", "each"), [(3, 3, 1), (25, 13, 2), (6000, 40, 150)])
+def test_blocks_with_routines_have_as_many_samples_each(device, count, blocks, each):
+    """Two blocks on each of ten multiprocessors, of 256 samples at most."""
+    compiled = cuda.CudaKernel(kernel(), "float32", 0, ROUTINES)
+    compiled.launch([16, 32, 48], [2, 2, 2], [64], count, 7)
+    ((grid, threads, shared, _, *words),) = device.launches
+    assert (grid, threads, words) == (blocks, 256, [count, each])
+    assert shared == compiled.code.shared[0]
 
 
 def test_the_same_launch_again_passes_the_same_arguments(device):

@@ -8,10 +8,10 @@ from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold
 
 from kinetree.contact.engine import slot_classes, slot_coupled, slot_trees
-from kinetree.contact.engine.slot_classes import Coupled, odd
+from kinetree.contact.engine.slot_classes import odd
 from kinetree.contact.engine.slot_laws import SLOT_SIZE
 from kinetree.contact.engine.slot_pairs import PairTables
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns
 
 SLOTS, USED = 11, 9
 SIZES = (6, 8, 6, 3, 13)
@@ -65,7 +65,7 @@ class Problem:
         ends = np.zeros(SLOTS + 1, dtype=np.int64)
         ends[: USED + 1] = self.classes[: USED + 1]
         floats = {"mu": 1, "target": 1, "b": 3, "lam": 3, "w": 3, "W": 9, "best": 3}
-        return Coupled(
+        return Unknowns(
             carrier=np.append(self.carrier, [0] * (SLOTS - USED)), rows=rows.ravel(), ends=ends,
             joined=np.zeros(trees, dtype=np.int64), order=np.zeros(3 * trees, dtype=np.int64),
             listed=np.full(trees * self.nv, -1), v=np.zeros(self.nv + 1),

@@ -13,7 +13,7 @@ from support.contact_scenes import assert_laws_hold
 
 from kinetree.contact.engine import slot_laws, slot_newton, slot_sweeps, slots
 from kinetree.contact.engine.slot_pairs import PairTables
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns
 
 INT = np.int64
 SLOTS = 7
@@ -44,7 +44,7 @@ def system(seed, parents=(-1, 0, 1, 0), used=5, friction=0.6):
         chain=np.array([k for c in support for k in (*c, *[nv] * (deep - len(c)))]),
         begin=np.array([first[k] for c in support for k in (*c, *[0] * (deep - len(c)))]),
         owner=np.array(owner), level=np.array([len(c) - 1 for c in chains]),
-        carrier=np.append(carrier, 0).astype(float), inverse=inverse, support=support,
+        carrier=np.append(carrier, 0), inverse=inverse, support=support,
         packed=np.concatenate([inverse[k, c] for k, c in enumerate(chains)]),
         S=rng.normal(size=(nv, 6)), place=rng.normal(size=(used, 12)),
     )  # fmt: skip
@@ -81,10 +81,22 @@ def world_of(s, **more):
         "Y",
         "own",
     ]
+    more = {"slots": SLOTS, **more}
     given = {n: getattr(s, n) for n in names}
     one = dict.fromkeys(STEPS, 1)
     still = {"origin": np.zeros((1, 3)), "tree": np.zeros(len(s.moves), dtype=int)}
     return SlotWorld(**{**given, **one, **still, **more})
+
+
+def unknowns(s, **more):
+    """Unknowns of a system, zero where there are none by name."""
+    sizes = {"carrier": 1, "mu": 1, "target": 1, "b": 3, "lam": 3, "w": 3, "W": 9}
+    found = {n: np.zeros(k * SLOTS) for n, k in sizes.items()}
+    found |= {n: np.full(s.nv + 1, 7.0) for n in ("v", "older")}
+    for n, x in {"carrier": s.carrier, "mu": s.mu, **more}.items():
+        found[n][: len(x)] = x
+    found["carrier"] = found["carrier"].astype(INT)
+    return Unknowns(**found)
 
 
 def rows_of(s):
@@ -113,11 +125,11 @@ def test_rows_and_products_with_them(seed, rng):
     assert np.all(s.Y[3 * s.used * s.deep :] == 7.0)
     assert np.all(s.own[6 * s.used :] == 7.0)
     lam, b = rng.normal(size=(2, 3 * s.used))
-    u, w = np.full(s.nv + 1, 7.0), np.zeros(3 * s.used)
-    slot_laws.effect_of_impulses(s.world, s.used, s.nv, s.carrier, lam, u)
-    assert_close(u[:-1], s.rows.T @ lam, scale=10.0, ulps=100)
-    slot_laws.speeds(s.world, s.used, s.carrier, b, u, w)
-    assert_close(w, b + s.A @ lam, scale=100.0, ulps=1e3)
+    its = unknowns(s, lam=lam, b=b)
+    slot_laws.effect_of_impulses(s.world, its, s.used, s.nv)
+    assert_close(its.v[:-1], s.rows.T @ lam, scale=10.0, ulps=100)
+    slot_laws.speeds(s.world, its, s.used)
+    assert_close(its.w[: 3 * s.used], b + s.A @ lam, scale=100.0, ulps=1e3)
 
 
 def loads(s, rng, size=1.0):
@@ -161,11 +173,12 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     s, stay = system(seed), 0.01
     lam = rng.normal(size=3 * s.used)
     lam[::3] = np.abs(lam[::3])
-    w, W = loads(s, rng), np.zeros((s.used, 9))
+    w = loads(s, rng)
     off, P, a = missed(s, lam, w)
     B = np.diag(a * (1 + stay)) - a[:, None] * P
-    given = w.copy()
-    error = slot_newton.laws(s.world, s.used, stay, s.mu, lam, given, W)
+    its = unknowns(s, lam=lam, w=w)
+    error = slot_newton.laws(s.world, its, s.used, stay)
+    given, W = its.w[: 3 * s.used], its.W.reshape(-1, 9)
     assert_close(error, np.abs(off).max(), ulps=1e4)
     assert_close(given, np.linalg.solve(B, off), scale=1 / stay, ulps=1e4)
     dense = np.zeros_like(P)
@@ -173,12 +186,12 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
         dense[3 * n : 3 * n + 3, 3 * n : 3 * n + 3] = W[n].reshape(3, 3)
     assert_close(dense, np.linalg.solve(B, P), scale=1 / stay, ulps=1e4)
 
-    K, z = np.full(2 * s.inverses + 3 * SLOTS, 7.0), np.full(s.nv + 1, 7.0)
-    slot_newton.solve_newton_system(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
+    K = np.full(2 * s.inverses + 3 * SLOTS, 7.0)
+    slot_newton.solve_newton_system(world_of(s, K=K), its, s.used, s.used)
     matrix = np.eye(s.nv) + s.rows.T @ dense @ s.rows
     expected = -np.linalg.solve(matrix, s.rows.T @ given)
     scale = np.abs(expected).max()
-    assert_close(z[:-1], expected, scale=scale, ulps=100 * np.linalg.cond(matrix))
+    assert_close(its.older[:-1], expected, scale=scale, ulps=100 * np.linalg.cond(matrix))
 
 
 def newton(s, lam, b, steps, weight, light, enough):
@@ -208,13 +221,11 @@ def test_steps_of_newton_are_those_of_the_matrix(steps):
         lam[::3] = np.abs(lam[::3])
         enough = 1e-6
         expected, error = newton(s, lam, b, steps, 0.3, 1e-3, enough)
-        x, u, w, z = lam.copy(), np.zeros(s.nv + 1), np.zeros(9), np.zeros(s.nv + 1)
-        slot_laws.effect_of_impulses(s.world, 3, s.nv, s.carrier, x, u)
-        K, W = np.zeros(2 * s.inverses + 3 * SLOTS), np.zeros((3, 9))
-        world = world_of(s, K=K)
-        found = slot_newton.finish_by_newton(
-            world, 3, steps, 0.3, 1e-3, enough, s.carrier, s.mu, b, x, u, w, z, W
-        )
+        its = unknowns(s, lam=lam, b=b)
+        slot_laws.effect_of_impulses(s.world, its, 3, s.nv)
+        world = world_of(s, K=np.zeros(2 * s.inverses + 3 * SLOTS), proximal_weight=1e-3)
+        found = slot_newton.finish_by_newton(world, its, 3, steps, 0.3, enough)
+        x, u = its.lam[:9], its.v
         scale = np.abs(expected).max()
         np.testing.assert_allclose(x, expected, atol=1e-7 * scale)
         np.testing.assert_allclose(found, error, rtol=1e-6, atol=1e-8)
@@ -225,16 +236,13 @@ def test_steps_of_newton_are_those_of_the_matrix(steps):
 
 def sweeping(s, b, sweeps, enough, later=None, lam=None):
     n = 3 * s.used
-    x = np.zeros(n) if lam is None else lam.copy()
-    u = np.zeros(s.nv + 1)
-    slot_laws.effect_of_impulses(s.world, s.used, s.nv, s.carrier, x, u)
-    last, older, best = np.zeros((n, 3)), np.zeros(s.nv + 1), np.zeros(n + 3)
+    its = unknowns(s, lam=np.zeros(n) if lam is None else lam, b=b)
+    slot_laws.effect_of_impulses(s.world, its, s.used, s.nv)
     later = enough if later is None else later
     world = world_of(s, sweeps=sweeps)
-    rounds, error = slot_sweeps.sweep_slots(
-        world, s.used, enough, later, s.carrier, s.mu, b, x, u, last, older, best
-    )
-    assert_close(u[:-1], s.rows.T @ x, scale=np.abs(x).max() + 1, ulps=1e5)
+    rounds, error = slot_sweeps.sweep_slots(world, its, s.used, enough, later)
+    x = its.lam[:n].copy()
+    assert_close(its.v[:-1], s.rows.T @ x, scale=np.abs(x).max() + 1, ulps=1e5)
     return rounds, error, x
 
 
@@ -315,17 +323,15 @@ def test_impulses_of_a_step_with_their_report(rng):
         start[0] = 5, 30.0, 2.0, 1.0
         held, u, reported = np.full((SLOTS, 4), 7.0), np.zeros(s.nv), np.zeros(slots.REPORT_SIZE)
         z = 0.2 * rng.normal(size=s.nv)
-        nv = s.nv
         solver = {"sweeps": 300, "tries": 4, "first": 1.0, "serious": 1.0, "nearly": 1.0}
-        solver |= {"proximal_weight": 1e-4, "light": light, "slots": SLOTS}
+        solver |= {"proximal_weight": 1e-4, "light": light}
         world = world_of(
             s, **solver, restitution=restitution, loose=np.zeros(1), z=z, taken=taken, u=u,
             numbers=np.array([h, h / 2, tolerance, depth, rest, 0.0]),
             found=np.array([3.0, 0, 0]), start=start.ravel(), held=held.reshape(-1),
             reported=reported, K=np.zeros(2 * s.inverses + 3 * SLOTS),
-            work=np.zeros(2 * nv + 2 + 21 * SLOTS),
         )  # fmt: skip
-        slots.slot_impulses(1, world)
+        slots.slot_impulses(1, world, unknowns(s))
         before, gained = numbers[:3, 3:6], numbers[:3, 6:]
         free = before + (s.rows @ z).reshape(3, 3)
         e = restitution[taken[:3].astype(int)]

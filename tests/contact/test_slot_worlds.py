@@ -19,6 +19,7 @@ from support.contact_scenes import stone_in
 import kinetree as kt
 from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.contact import Scene, TimeStepping
+from kinetree.contact.stepping import slots
 
 SCENES = int(os.environ.get("KINETREE_WORLDS", "1"))
 WORLDS, H, BEFORE, STEPS = 33, 2e-3, 40, 10
@@ -81,9 +82,14 @@ def energy(model, q, qd):
 
 @pytest.fixture
 def shim(tmp_path, monkeypatch):
-    """CuPy whose arrays are those of NumPy, and kernels compiled for the CPU."""
+    """CuPy whose arrays are those of NumPy, and kernels compiled for the CPU.
+
+    Blocks have four warps, which take the worlds of a block one after the other, and two warps
+    share a world where its impulses are found.
+    """
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-    runtime = fake_cupy.runtime([], cuda_on_cpu(tmp_path, ROUTINES))
+    monkeypatch.setattr(slots, "lanes_that_fit", lambda size: 64)
+    runtime = fake_cupy.runtime([], cuda_on_cpu(tmp_path, ROUTINES, threads=128, samples=7))
     monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
     monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
     yield sys.modules["cupy"].asarray

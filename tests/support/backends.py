@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import time
@@ -25,9 +26,12 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 LIBRARIES = Path(__file__).parents[2] / ".pytest_cache" / "d" / "c"
 """Where compiled C is kept for the next run, which most often wants the same: by all it is of."""
 _LONG = 14 * 86400  # [s] after which what nobody used goes
-_SAMPLES_OF_A_WARP = 2  # where it has fewer than lanes
-_ROOM = """{ real *const all = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP);
-    __syncwarp(); for (int k = 0; k < NUMBERS_OF_ROOM; k++) all[k] = NAN; __syncwarp(); }"""
+_ROOM = r"""{ real *const all = room - \1 * \2;
+    __syncwarp(); for (int k = 0; k < \3; k++) all[k] = NAN; __syncwarp(); }"""
+_ROOM_OF = (
+    r"(?<=\+ )(\(threadIdx.x & 31\) / \d+|0) \* (\d+);"
+    r"\n +\(void\)room, \(void\)live, \(void\)(\d+);"
+)
 _alive = []
 
 
@@ -134,15 +138,18 @@ def _call_samples(function, program, dtype, arrays):
     return tuple(r.reshape(batch + o.shape) for r, o in shaped), status
 
 
-def cuda_on_cpu(folder, layout=None, threads=32):
-    """The CUDA renderer with the C compiler of this machine, threads taking turns."""
+def cuda_on_cpu(folder, layout=None, threads=32, samples=2):
+    """The CUDA renderer with the C compiler of this machine, threads taking turns.
+
+    A block has so many threads; with routines it has fewer samples than lanes.
+    """
 
     def compile(program, dtype):
         pieces = cuda_pieces.render_pieces(program, dtype, layout)
         launches = [_compiled_shim(program, text, pieces.work, folder) for text in pieces.texts]
-        samples = _SAMPLES_OF_A_WARP if getattr(layout, "by_warps", False) else 0
+        each = samples if getattr(layout, "by_warps", False) else 0
         return lambda *arrays: _launched(
-            launches, pieces.work, program, dtype, arrays, threads, samples=samples
+            launches, pieces.work, program, dtype, arrays, threads, samples=each
         )
 
     return compile
@@ -172,8 +179,8 @@ def _shimmed(program, found, work, robot=False):
     return "\n".join(
         [
             '#include "cuda_shim.h"',
-            found.text.replace("(void)room, (void)live;", _ROOM),
-            f"vector16 shared[{found.shared * 8 // 16 + 1}];",
+            re.sub(_ROOM_OF, rf"\1 * \2;\n{_ROOM}", found.text),
+            f"vector16 shared[{found.shared * (1 if found.threads else 8) // 16 + 1}];",
             "static long long given_count, *given;",
             f"static void kernel(void) {{ run({', '.join(parts)}); }}",
             "void launch(long long count, long long *arguments, int threads)",
@@ -208,7 +215,8 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=(), samples
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
-    workspace = np.full((-(-count // (samples or 32)), work, 32), np.nan, dtype)
+    places = -(-count // (samples or 32)) * -(-(samples or 32) // 32)
+    workspace = np.full((places, work, 32), np.nan, dtype)
     words += [*([workspace.ctypes.data] if work else []), *robot]
     words[0] = samples or words[0]
     for launch in launches if count else ():

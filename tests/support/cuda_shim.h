@@ -23,14 +23,34 @@ typedef struct { float x, y, z, w; } float4;
 typedef struct { double x, y; } double2;
 static struct { int x; } threadIdx, blockIdx, blockDim, gridDim;
 
-#define FIBERS 256
+#define FIBERS 512
 #define STACK (256 * 1024)
 static ucontext_t scheduler, fibers[FIBERS];
 static char ended[FIBERS];
-static int turn_of;
+static int turn_of, alive, waiting, barriers;
 
-static void __syncthreads(void) { swapcontext(&fibers[turn_of], &scheduler); }
-static void __syncwarp(void) { __syncthreads(); }
+/* Threads of a warp go in step, those of other warps need not. */
+static void __syncwarp(void) { swapcontext(&fibers[turn_of], &scheduler); }
+
+static void __syncthreads(void)
+{
+    const int before = barriers;
+    waiting++;
+    while (before == barriers) __syncwarp();
+}
+
+/* Teams of as many threads, each with a barrier of its own. */
+static void __barrier_sync_count(int n, int threads)
+{
+    static int arrived[FIBERS], passed[FIBERS];
+    const int before = passed[n];
+    if (++arrived[n] == threads) {
+        arrived[n] = 0;
+        passed[n]++;
+    }
+    while (before == passed[n]) __syncwarp();
+    __syncwarp();
+}
 
 static unsigned votes[FIBERS / 32];
 
@@ -38,14 +58,14 @@ static unsigned __ballot_sync(unsigned mask, int x)
 {
     unsigned *const vote = &votes[threadIdx.x >> 5], bit = 1u << (threadIdx.x & 31);
     *vote = x ? *vote | bit : *vote & ~bit;
-    __syncthreads();
+    __syncwarp();
     return *vote & mask;
 }
 
 static int __any_sync(unsigned mask, int x)
 {
     const int any = __ballot_sync(mask, x) != 0;
-    __syncthreads();
+    __syncwarp();
     return any;
 }
 
@@ -53,6 +73,7 @@ static int __syncthreads_or(int x)
 {
     unsigned any = 0;
     __ballot_sync(0xffffffffu, x);
+    __syncthreads();
     for (int k = 0; k < blockDim.x / 32; k++) any |= votes[k];
     __syncthreads();
     return any != 0;
@@ -64,9 +85,9 @@ static double __shfl_sync(unsigned mask, double x, int k)
 {
     (void)mask;
     given_lanes[threadIdx.x] = x;
-    __syncthreads();
+    __syncwarp();
     x = given_lanes[(threadIdx.x & ~31) + k];
-    __syncthreads();
+    __syncwarp();
     return x;
 }
 
@@ -74,18 +95,28 @@ static double __shfl_xor_sync(unsigned mask, double x, int k)
 {
     (void)mask;
     given_lanes[threadIdx.x] = x;
-    __syncthreads();
+    __syncwarp();
     x = given_lanes[threadIdx.x ^ k];
-    __syncthreads();
+    __syncwarp();
     return x;
 }
+
+static int __popc(unsigned x) { return __builtin_popcount(x); }
+static int atomicAdd(int *place, int x) { const int before = *place; *place += x; return before; }
 
 static int __float_as_int(float x) { int i; memcpy(&i, &x, sizeof i); return i; }
 static float __int_as_float(int i) { float x; memcpy(&x, &i, sizeof x); return x; }
 static int __double2loint(double x) { int64_t i; memcpy(&i, &x, sizeof i); return (int)i; }
 
 static void kernel(void);
-static void fiber(void) { kernel(); ended[turn_of] = 1; swapcontext(&fibers[turn_of], &scheduler); }
+
+static void fiber(void)
+{
+    kernel();
+    ended[turn_of] = 1;
+    alive--;
+    swapcontext(&fibers[turn_of], &scheduler);
+}
 
 static void run_block(char *stacks)
 {
@@ -98,8 +129,14 @@ static void run_block(char *stacks)
         fibers[t].uc_link = 0;
         makecontext(&fibers[t], fiber, 0);
     }
+    alive = blockDim.x;
+    waiting = 0;
     for (int more = 1; more;) {
         more = 0;
+        if (alive && waiting == alive) {
+            waiting = 0;
+            barriers++;
+        }
         for (turn_of = 0; turn_of < blockDim.x; turn_of++) {
             threadIdx.x = turn_of;
             if (ended[turn_of]) continue;

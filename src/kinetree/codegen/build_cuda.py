@@ -17,11 +17,13 @@ class CudaCode:
     functions: tuple
     """``nvrtc.Function``s that compute it together, one after the other."""
     shared: tuple
-    """For each the bytes of shared memory for each 32 threads of a block."""
+    """For each the bytes of shared memory for each 32 threads of a block; for all ``threads``."""
     ahead: tuple
     """For each whether there should be no more warps than fit."""
     work: int
     """Numbers of a sample in the workspace that they share."""
+    threads: int
+    """Of a block where there are routines, whose warps share samples; 0 elsewhere."""
     key: str
     """What identifies the code on this device."""
 
@@ -49,6 +51,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
         "shared": [t.shared for t in texts],
         "ahead": [t.ahead for t in texts],
         "work": pieces.work,
+        "threads": max((t.threads for t in texts), default=0),
         "warnings": kernel.program.warnings,
     }
     if request:
@@ -100,7 +103,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         known["programs"][place] = name
         if request:
             open_store().put(request, json.dumps(known).encode())
-    entry = {"programs": [name], "shared": [shared], "ahead": [True], "work": work}
+    entry = {"programs": [name], "shared": [shared], "ahead": [True], "work": work, "threads": 0}
     return _code([code], entry, host)
 
 
@@ -128,4 +131,5 @@ def _code(codes, entry, host):
     """Functions of CUDA machine code, loaded on the current device, with their memory sizes."""
     functions, shared, ahead = map(nvrtc.load_function, codes), entry["shared"], entry["ahead"]
     key = program_key(" ".join(entry["programs"]), host)
-    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)
+    work, threads = entry["work"], entry["threads"]
+    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), work, threads, key)

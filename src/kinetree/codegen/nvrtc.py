@@ -26,7 +26,12 @@ COMPACT = ("--Ofast-compile=min", "--prec-div=false", "--prec-sqrt=false", "--ft
 _APART = "--relocatable-device-code=true"
 _LARGE = 227 * 1024  # bytes
 _CUBIN = 0  # a kind of what is linked, as the driver counts them
-_LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
+_LOCAL, _REGISTERS, _LARGEST_SHARED, _SHARED_PART = (
+    3,
+    4,
+    8,
+    9,
+)  # attributes of functions, as the driver counts them
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,10 @@ class Function:
     def allow_shared(self, size):
         """Set the largest dynamic shared memory that a block of this function may use [bytes]."""
         driver().funcSetAttribute(self.address, _LARGEST_SHARED, size)
+
+    def prefer_shared(self, percent):
+        """Set how much of the memory of a multiprocessor is shared; the rest is a cache."""
+        driver().funcSetAttribute(self.address, _SHARED_PART, percent)
 
 
 @cache

@@ -5,9 +5,10 @@ its address and the numbers from one sample to the next (0 when all share it), t
 every output. ``dense`` says that, inputs that all share apart, addresses are multiples of 16 bytes
 and steps the sizes of the inputs. Any number of threads up to ``LARGEST_BLOCK`` may be in a block,
 a multiple of 32; each 32 of them need ``CudaText.shared`` bytes of shared memory. Warps never wait
-for each other. With ``CudaText.ahead`` each computes several times 32 samples if there are few, and
-loads the next meanwhile: into a second set of tiles, or, where there is no room for one, into the
-tile of an input after its last use. Long programs have values that wait for long in shared memory.
+for each other, but where there are routines (``cuda_procedures.py``). With ``CudaText.ahead`` each
+computes several times 32 samples if there are few, and loads the next meanwhile: into a second set
+of tiles, or, where there is no room for one, into the tile of an input after its last use. Long
+programs have values that wait for long in shared memory.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
 rows would fit there are computed by several functions (``cuda_pieces.py``), which may leave values
@@ -29,6 +30,7 @@ from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, EntryPoints, head, runs
+from kinetree.codegen.render.cuda_helpers import helping_lines
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_outlined import guard, outline
 from kinetree.codegen.render.cuda_places import (
@@ -44,9 +46,11 @@ from kinetree.codegen.render.cuda_places import (
 )
 from kinetree.codegen.render.cuda_procedures import (
     APART,
+    ENLIST,
+    LISTS,
     CudaWithRoutines,
     all_procedures_text,
-    in_blocks,
+    lists_bytes,
     stored_early,
 )
 from kinetree.codegen.watch import hidden_inputs
@@ -55,7 +59,8 @@ from kinetree.expr.node import LEAVES
 LARGEST_BLOCK = 256  # threads
 _SHARED = 224 * 1024  # bytes of shared memory of a multiprocessor; on a smaller one fewer fit
 _REGISTERS = 65_536  # of a multiprocessor
-_MOST_WARPS = 8  # with routines; more of them fit, and are slower, since caches are too small
+_WARPS = 8  # of a block with routines, of which a multiprocessor has one
+SHARED_OF_A_BLOCK = {True: 227 * 1024, False: 99 * 1024}  # bytes, on Hopper and elsewhere
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
@@ -117,8 +122,10 @@ ROUTINES = Layout(order="created", ahead=False, by_warps=True)
 
 
 _OWN = [
-    "    real *const row = left + (active ? lane : 0) * NUMBERS_OF_ITS_OWN;",
-    "    real *const column = side + (active ? lane : 0);",
+    "    extern __shared__ vector16 shared[];",
+    "    real *const place = block + (at >> 5) * (32 * NUMBERS_OF_A_SAMPLE);",
+    "    real *const row = place + (at & 31) * NUMBERS_OF_ITS_OWN;",
+    "    real *const column = place + 32 * NUMBERS_OF_ITS_OWN + (at & 31);",
 ]
 """Numbers of a lane's sample in device memory, for routines."""
 
@@ -180,7 +187,8 @@ class _Renderer:
     def _language(self, loops):
         """Language of the CUDA text, with calls of routines where lanes share them."""
         if self.layout.by_warps:
-            return CudaWithRoutines(self.program, self.dtype)
+            rooms = SHARED_OF_A_BLOCK[self.layout.large] - lists_bytes(_WARPS)
+            return CudaWithRoutines(self.program, self.dtype, rooms)
         angles, left = self.angles, self.part.left
         return Cuda(self.program, self.dtype, angles, self.kept, left, loops_over_angles=loops)
 
@@ -271,6 +279,7 @@ class _Renderer:
             entry.following(),
             *self._routines(),
             sample,
+            *self._help(),
             *entry.tables(),
             entry.load(),
             entry.run(),
@@ -279,14 +288,29 @@ class _Renderer:
         text = "\n\n".join(parts) + "\n"
         light = not self._computes_much()
         ahead = self.ahead is not None
-        return CudaText(text, shared, ahead, light, self.left_numbers, self._registers())
+        threads = WARP * _WARPS if self.layout.by_warps else 0
+        left, registers = self.left_numbers, self._registers()
+        return CudaText(text, shared, ahead, light, left, registers, threads)
 
-    def _sizes(self):
-        """Macros with the sizes of memory that a sample has for routines; none without routines."""
+    def _help(self):
+        """Function in CUDA for warps without samples, where there are routines."""
         if not self.layout.by_warps:
             return []
-        room, own = self.language.room, self.language.own_numbers
-        return [f"#define NUMBERS_OF_ITS_OWN {own}\n#define NUMBERS_OF_ROOM {room}"]
+        lines = ["extern __shared__ vector16 shared[];", "(void)block;", *self.helping]
+        return [
+            "\n".join(["DEVICE void help(real *block)", "{", *(f"    {x}" for x in lines), "}"])
+        ]
+
+    def _sizes(self):
+        """Numbers of a sample in device memory, and bytes of shared memory before routines' own."""
+        if not self.layout.by_warps:
+            return []
+        sizes = {
+            "NUMBERS_OF_ITS_OWN": self.language.own_numbers,
+            "NUMBERS_OF_A_SAMPLE": self.left_numbers,
+            "BYTES_OF_LISTS": lists_bytes(_WARPS),
+        }
+        return ["\n".join(f"#define {name} {n}" for name, n in sizes.items()), LISTS]
 
     def _routines(self):
         """CUDA C of the routines that the program calls, and of their procedures."""
@@ -315,9 +339,14 @@ class _Renderer:
         ]
 
     def _shared_bytes(self):
-        """Bytes of shared memory that a warp needs."""
+        """Bytes of shared memory of a warp; of a block where there are routines."""
         if self.layout.by_warps:
-            return -(-self.language.room * self.size // 16) * 16
+            most = SHARED_OF_A_BLOCK[self.layout.large] - lists_bytes(_WARPS)
+            fit = [
+                room * max(1, min(_WARPS * WARP // threads, most // max(1, room)))
+                for room, threads in self.language.rooms
+            ]
+            return lists_bytes(_WARPS) + max(fit, default=0)
         return (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
 
     @property
@@ -386,7 +415,7 @@ class _Renderer:
         if self.kept.tables:
             parameters.append("real *__restrict__ kept")
         if self.layout.by_warps:
-            parameters += ["const int lane, const int active, real *left, real *side"]
+            parameters += ["const int active, const int at, real *block"]
         if self.part.work:
             parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
@@ -399,7 +428,8 @@ class _Renderer:
             lines = self._with_prefetches(self.ahead, items, entry)
         body = [*self._watch(), *turns, *(line for some in lines for line in some)]
         if self.layout.by_warps:
-            body, self.pieces, frame = outline(in_blocks(stored_early(body)))
+            body, self.pieces, frame = outline(stored_early(body))
+            self.helping = helping_lines(body, ENLIST)
             body = [*([f"real frame[{frame}];"] if frame else []), *body]
         return "\n".join(
             [
@@ -413,14 +443,9 @@ class _Renderer:
             ]
         )
 
-    def _warps(self):
-        """Warps with routines per block that a multiprocessor has room for: 1, 2, 4 or 8."""
-        room = min(_MOST_WARPS, _SHARED // max(1, self.shared))
-        return 1 << max(1, room).bit_length() - 1
-
     def _registers(self):
         """Registers that a thread may use where routines are compiled apart; 0 otherwise."""
-        most = _REGISTERS // (WARP * self._warps())
+        most = _REGISTERS // (WARP * _WARPS)
         return min(most // 8 * 8, 248) if self.layout.by_warps else 0
 
     @property
@@ -432,7 +457,7 @@ class _Renderer:
         """Arguments of ``__launch_bounds__``: threads of a block, and resident blocks."""
         resident = self.layout.resident
         if self.layout.by_warps:
-            return f"{WARP * self._warps()}, 1"
+            return f"{WARP * _WARPS}, 1"
         if resident is None:
             waiting = self._waiting()
             resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)

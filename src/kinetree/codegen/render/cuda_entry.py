@@ -101,10 +101,7 @@ class EntryPoints:
         outer = [
             "extern __shared__ vector16 shared[];",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
-            "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
-            *(_BY_WARPS if self.plan.layout.by_warps else []),
-            "if (first >= count) return;",
-            "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
+            *(_OF_BLOCK if self.plan.layout.by_warps else _OF_WARP),
         ]
         if self.plan.ahead:
             landed = f"(counter *)(inputs + {self.plan.before_turned - 4})"
@@ -162,9 +159,10 @@ class EntryPoints:
             "(void)whole;",
             "real *free = inputs;",
         ]
-        if self.plan.layout.by_warps:  # ``dense`` is the number of samples of a warp
-            rows = "const int rows = count - first < dense ? (int)(count - first) : (int)dense;"
-            lines = [rows, "real *free = inputs;"]
+        if self.plan.layout.by_warps:
+            places = "(long long)blockIdx.x * places * (32 * NUMBERS_OF_A_SAMPLE)"
+            work = f"work + {places}" if self.plan.left_numbers else "0"
+            lines = [f"real *const block = {work};", *_HELPING]
         if self.plan.ahead:
             lines[-1] = f"real *free = inputs + set * {self._between};"
             lines += [
@@ -180,10 +178,11 @@ class EntryPoints:
                 lines += self._place_row(ins[name], self.plan.tiles[name])
         for a in self.plan.inputs:
             lines += [] if a.name in self.plan.tiles else self._place_row(ins[a.name], None)
-        lines.append(f"free = inputs + {self.plan.tiled};")
+        if not self.plan.layout.by_warps:
+            lines.append(f"free = inputs + {self.plan.tiled};")
         for a in self.plan.separate:
             if self.plan.layout.by_warps:
-                to = f"{result_name(a.name)} + (first + {_ROW}) * {a.size}"
+                to = f"{result_name(a.name)} + {self._row} * {a.size}"
                 lines.append(f"real *const part_{a.name}_own = {to};")
                 continue
             lines += self._place_row(f"part_{a.name}", self.plan.results[a.name])
@@ -193,10 +192,15 @@ class EntryPoints:
         lines += self._fill_tiles() if self.loaded else []
         return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
 
+    @property
+    def _row(self):
+        """Text of the number of a thread's sample."""
+        return "(first + at)" if self.plan.layout.by_warps else f"(first + {_ROW})"
+
     def _place_row(self, name, tile):
         """CUDA lines that place a tile in shared memory, and find this thread's row in it."""
         if tile is None:
-            return [f"const real *const {name}_own = {name} + (first + {_ROW}) * {name}_step;"]
+            return [f"const real *const {name}_own = {name} + {self._row} * {name}_step;"]
         own = f"lane * {tile.pitch} + skipped(lane, {tile.group})"
         return [
             f"real *const {name}_tile = free, *const {name}_own = {name}_tile + {own};",
@@ -228,9 +232,7 @@ class EntryPoints:
         if self.plan.kept.tables:
             arguments.append("kept_own")
         if self.plan.layout.by_warps:
-            own, numbers = self.plan.language.own_numbers, self.plan.left_numbers
-            left = f"work + place * {WARP * numbers}" if numbers else "0"
-            arguments += ["lane", "lane < rows", left, f"{left} + {WARP * own}"]
+            arguments += ["active", "at", "block"]
         if self.plan.part.work:
             lines = [f"real *const work_own = work + first * {self.plan.part.work} + lane;"]
             arguments += ["work_own"] * 2
@@ -259,7 +261,7 @@ class EntryPoints:
                 wrong = f'status ? nan{self.plan.f}("") : {self.plan.language.constant(0.0)}'
                 lines.append(f"work_own[{WARP * self.plan.part.status}] = {wrong};")
         if self.plan.layout.by_warps:
-            return ["(void)free;", *lines]
+            return lines
         lines += ["announce();"] * bool(self.plan.ahead) + ["__syncwarp();"]
         for name, t in self.plan.results.items():
             to = f"{result_name(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
@@ -302,7 +304,28 @@ class EntryPoints:
             yield f"static __device__ const int table_{name}[] = {{{numbers}}};"
 
 
-_BY_WARPS = ["const long long place = first >> 5;", "first = place * dense;", "(void)place;"]
+BUSY_WARPS = 4
+"""Warps of a block that its samples fill first: one for each scheduler."""
+_OF_WARP = [
+    "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
+    "if (first >= count) return;",
+    "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
+]
+_OF_BLOCK = [  # ``dense`` is the number of samples of a block
+    "const long long first = blockIdx.x * dense;",
+    "const int samples = count - first < dense ? (int)(count - first) : (int)dense;",
+    f"const int warps = blockDim.x >> 5, busy = warps < {BUSY_WARPS} ? warps : {BUSY_WARPS};",
+    "const int few = (int)((dense + busy - 1) / busy), each = few < 32 ? few : 32;",
+    "const int own = warp * each + lane, active = lane < each && own < samples;",
+    "const int at = active ? own : 0, places = (int)((dense + 31) / 32);",
+    "(void)places;",
+]
+_HELPING = [
+    "if (warp * each >= samples) {",
+    "    help(block);",
+    "    return;",
+    "}",
+]
 _ROW = "(lane < rows ? lane : rows - 1)"  # of a thread that has no sample: that of the last one
 
 
@@ -332,7 +355,7 @@ class CudaText:
     text: str
     """The whole of it."""
     shared: int
-    """Bytes of shared memory for each 32 threads of a block."""
+    """Bytes of shared memory for each 32 threads of a block; for all ``threads`` of one."""
     ahead: bool
     """Whether warps load ahead, so that there should be no more of them than fit."""
     light: bool = False
@@ -341,6 +364,8 @@ class CudaText:
     """Numbers of a sample that routines leave in a workspace."""
     apart: int = 0
     """Where routines are compiled apart from the program: registers of a thread."""
+    threads: int = 0
+    """Where there are routines: threads of a block, which ``shared`` is for."""
 
 
 def head(dtype, shared) -> str:

@@ -3,10 +3,11 @@
 Numbers are ``real``, as in the program around them, integers have 32 bits. Places on the stack
 become variables, branches become ``goto``; the compiler finds the loops again.
 
-In the program around them a lane has a sample, and loops go on until those of all samples have
-ended. Where it calls a routine, ``LANES`` lanes take a sample, or as many as the routine says, so
-that the warp has several, which run in lockstep, and then takes the next ones: turns of loops over
-``lanes`` are those of these.
+In the program around them a lane has a sample, and loops go on until those of all samples of the
+block have ended. Where it calls a routine, all warps of the block take its samples, one after the
+other: instructions that one has fetched are there for the others, and none has more to do.
+``LANES`` lanes take a sample, or as many as the routine says: a warp has several samples, which run
+in lockstep, or several warps have one. Turns of loops over ``lanes`` are those of these.
 Arrays are in device memory, and the workspace of a routine in shared memory. Where a routine knows
 how far apart numbers are, arrays have those of several samples side by side, so that lanes that
 read at the same time read from the same cache line: of all 32 samples of a warp where the program
@@ -102,17 +103,22 @@ class _Module:
 
 _LANES = """\
 #undef LANES
+#undef lanes_together
 #undef lane_number
 #undef lane_sum
 #undef lane_max
 #undef worlds_max
 #define LANES {lanes}
+#define lanes_together lanes_together_{lanes}
 #define lane_number lane_number_{lanes}
 #define lane_sum lane_sum_{lanes}
 #define lane_max lane_max_{lanes}
 #define worlds_max worlds_max_{lanes}
 
 DEVICE int lane_number(void) {{ return threadIdx.x & (LANES - 1); }}
+"""
+_LANES_OF_A_WARP = """
+DEVICE void lanes_together(void) {{ __syncwarp(); }}
 
 DEVICE real lane_sum(real x)
 {{
@@ -140,10 +146,44 @@ DEVICE int worlds_max(int x)
     }}
     return x;
 }}"""
-_TOGETHER = """\
-typedef long long word;
+_LANES_OF_WARPS = """
+DEVICE void lanes_together(void) {{ wait_for_team(LANES); }}
 
-DEVICE void lanes_together(void) { __syncwarp(); }"""
+DEVICE real lane_sum(real x)
+{{
+    extern __shared__ vector16 shared[];
+    real all = 0;
+#pragma unroll
+    for (int k = 16; k; k >>= 1) x += __shfl_xor_sync(0xffffffffu, x, k);
+    lanes_together();
+    if (!(threadIdx.x & 31)) OF_WARPS[threadIdx.x >> 5] = x;
+    lanes_together();
+#pragma unroll
+    for (int k = 0; k < LANES / 32; k++) all += OF_WARPS[threadIdx.x / LANES * (LANES / 32) + k];
+    return all;
+}}
+
+DEVICE real lane_max(real x)
+{{
+    extern __shared__ vector16 shared[];
+#pragma unroll
+    for (int k = 16; k; k >>= 1) {{
+        const real y = __shfl_xor_sync(0xffffffffu, x, k);
+        x = x < y ? y : x;
+    }}
+    lanes_together();
+    if (!(threadIdx.x & 31)) OF_WARPS[threadIdx.x >> 5] = x;
+    lanes_together();
+#pragma unroll
+    for (int k = 0; k < LANES / 32; k++) {{
+        const real y = OF_WARPS[threadIdx.x / LANES * (LANES / 32) + k];
+        x = x < y ? y : x;
+    }}
+    return x;
+}}
+
+DEVICE int worlds_max(int x) {{ return x; }}"""
+_TYPES_OF_PROCEDURES = "typedef long long word;"
 
 
 def named_by(lanes, dtype) -> str:
@@ -157,8 +197,9 @@ def procedures_text(procedures, dtype, lanes=0) -> str:
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
     module = _Module(reached, lanes, named_by(lanes, dtype), single=dtype == "float32")
     texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
-    tables = module.table_texts(C(dtype))
-    return "\n\n".join([_LANES.format(lanes=lanes), *tables, *texts])
+    tables, of_lanes = module.table_texts(C(dtype)), _LANES
+    of_lanes += _LANES_OF_A_WARP if lanes <= WARP else _LANES_OF_WARPS
+    return "\n\n".join([of_lanes.format(lanes=lanes), *tables, *texts])
 
 
 def all_procedures_text(routines, dtype) -> str:
@@ -167,7 +208,7 @@ def all_procedures_text(routines, dtype) -> str:
     for x in routines:
         by_lanes.setdefault(x.lanes or LANES[dtype], []).append(x.procedure)
     texts = [procedures_text(some, dtype, lanes) for lanes, some in by_lanes.items()]
-    return "\n\n".join([_TOGETHER, *texts])
+    return "\n\n".join([_TYPES_OF_PROCEDURES, *texts])
 
 
 class _Function:
@@ -365,7 +406,8 @@ class _Function:
 
 # --- Programs that call routines -----------------------------------------------------------------
 
-_ALL = "0xffffffffu"
+ENLIST = "enlist("
+"""Call of the function that begins each routine."""
 _STORED = "if (active) "
 _DEFINED = re.compile(r"const (?:real|float|double) (\w+) = ")
 
@@ -401,18 +443,20 @@ class CudaWithRoutines(Cuda):
 
     Attributes:
         functions: names of the functions of routines, by their texts.
-        room: numbers of a warp in shared memory.
+        rooms: for each routine the bytes that a team has in shared memory, and its threads.
         own_numbers, side_numbers: numbers of a sample in device memory, next to each other, and
             next to those of other samples.
     """
 
-    def __init__(self, program, dtype):
+    def __init__(self, program, dtype, bytes_of_rooms):
         super().__init__(program, dtype, set(), Kept({}, {}), ())
+        self.bytes_of_rooms = bytes_of_rooms
         self.states_change_early = False  # samples that have ended run along with their warp
         self.dtype, self.functions = dtype, {}
         self.routines = list(calls_of(program))
         self.looked_at = _looked_at(program)
-        self.room = self.own_numbers = self.side_numbers = 0
+        self.own_numbers = self.side_numbers = 0
+        self.rooms: list[tuple[int, int]] = []
         self.places: dict[str, _Place] = {}
         self.known: dict[tuple[str, ...], str] = {}
 
@@ -440,9 +484,9 @@ class CudaWithRoutines(Cuda):
         return [f"{_STORED}{place.of_lane(k)} = {x};" for k, x in enumerate(texts)]
 
     def routine(self, callee, given, results):
-        """CUDA lines that call a routine for all samples of a warp, and load its results."""
+        """A loop in which warps of the block take some of its samples each, until none is left."""
         lanes, own = callee.lanes or LANES[self.dtype], []
-        teams = WARP // lanes
+        teams, threads = max(1, WARP // lanes), max(WARP, lanes)
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
             looked_at = (callee, a.name) in self.looked_at
             step = (WARP if looked_at else teams) if callee.has_step(a.name) else 1
@@ -462,24 +506,35 @@ class CudaWithRoutines(Cuda):
             steps[f"{a.name}{STEP}"] = place.step
         text = routine_text(callee, "THIS_ROUTINE", self.dtype, steps)
         name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
-        self.room = max(self.room, teams * _apart(callee, lanes))
+        self.rooms.append((_room_of(callee, lanes, self.dtype), threads))
+        most = max(1, self.bytes_of_rooms // max(1, self.rooms[-1][0]))
         return [
-            "__syncwarp();",
-            f"for (int turn = 0; turn < {WARP}; turn += {teams}) {{",
-            f"    const int world = turn + lane / {lanes};",
-            f"    const int live = (int)__shfl_sync({_ALL}, active, world);",
-            f"    if (!__any_sync({_ALL}, live)) continue;",
-            "    const int which = live ? world : 0;",
-            "    real *const its = left + which * NUMBERS_OF_ITS_OWN;",
-            f"    {name}(live{''.join(places)});",
-            "    __syncwarp();",
+            "{",
+            f"    const int many = {ENLIST}active, at);",
+            f"    const int takes_part = threadIdx.x < {threads * most};",
+            f"    for (int turn; takes_part && (turn = take({teams}, {threads})) < many;) {{",
+            f"        const int item = turn + (threadIdx.x & 31) / {lanes};",
+            "        const int live = item < many;",
+            "        const int world = ENLISTED[live ? item : turn], which = world & 31;",
+            "        real *const place = block + (world >> 5) * (32 * NUMBERS_OF_A_SAMPLE);",
+            "        real *const its = place + which * NUMBERS_OF_ITS_OWN;",
+            "        real *const side = place + 32 * NUMBERS_OF_ITS_OWN;",
+            "        (void)side;",
+            f"        {name}(live{''.join(places)});",
+            f"        wait_for_team({threads});",
+            "    }",
+            "    __syncthreads();",
             "}",
             *own,
         ]
 
     def loop(self, counter, times, carries, initial, body, following):
-        """CUDA lines of a loop; with routines all lanes run until the last one has finished."""
-        if not any(_ALL in line for line in body):
+        """With routines in it: until those of the block have ended; states of others stay.
+
+        The text is longer than the caches for instructions, so warps that are at the same place
+        read it once, not each on its own.
+        """
+        if not any(ENLIST in line for line in body):
             return super().loop(counter, times, carries, initial, body, following)
         stored = {line.partition(" = ")[0].strip() for line in body}
         self.known = {  # what is stored in a loop is not known after it
@@ -494,7 +549,7 @@ class CudaWithRoutines(Cuda):
         )
         return [
             *(f"real {c} = {x};" for c, x in zip(carries, initial, strict=True)),
-            f"for (int {counter} = 0; __any_sync({_ALL}, {goes_on}); {counter}++) {{",
+            f"for (int {counter} = 0; __syncthreads_or({goes_on}); {counter}++) {{",
             f"    const int {counter}_goes_on = {goes_on};",
             "    {",
             f"        const int active = {counter}_goes_on;",
@@ -527,16 +582,6 @@ def stored_early(lines) -> list[str]:
             early.setdefault(at, []).append(line)
     pairs = enumerate(late)
     return [x for k, line in pairs for x in (line, *early.get(k, ())) if x]
-
-
-def in_blocks(lines) -> list[str]:
-    """CUDA lines whose outermost loops run in lockstep for all warps of a block.
-
-    The text is longer than the caches for instructions, so warps that are at the same place read it
-    once, not each on its own. A warp whose samples have ended goes along.
-    """
-    each, all_warps = f"; __any_sync({_ALL}, ", "; __syncthreads_or("
-    return [x.replace(each, all_warps) if x.startswith("for (") else x for x in lines]
 
 
 def _looked_at(program):
@@ -581,6 +626,73 @@ def _apart(routine, lanes) -> int:
     return routine.work + (lanes - routine.work) % WARP
 
 
+def _room_of(routine, lanes, dtype) -> int:
+    """Bytes of shared memory that a warp, or a team of several, needs for a routine."""
+    numbers = max(1, WARP // lanes) * _apart(routine, lanes)
+    return -(-numbers * (4 if dtype == "float32" else 8) // 16) * 16
+
+
+def lists_bytes(warps) -> int:
+    """Bytes of shared memory of a block in which it lists samples."""
+    return 4 * (4 + 4 * WARP + WARP * warps)
+
+
+LISTS = """\
+#define WARPS_AT_MOST 32
+#define LISTS ((int *)shared)
+#define OF_WARPS ((real *)(LISTS + 4 + 2 * WARPS_AT_MOST))
+#define ENLISTED (LISTS + 4 + 4 * WARPS_AT_MOST)
+#ifdef __CUDA_ARCH__
+#define BARRIER(n, threads) asm volatile("bar.sync %0, %1;" :: "r"(n), "r"(threads) : "memory")
+#else
+#define BARRIER(n, threads) __barrier_sync_count(n, threads)
+#endif
+
+/* Let threads wait for each other that share a sample: some lanes of a warp, or several warps. */
+DEVICE void wait_for_team(int threads)
+{
+    if (threads <= 32) __syncwarp();
+    else BARRIER(1 + threadIdx.x / threads, threads);
+}
+
+/* List the samples of the block that a routine is for: how many there are. */
+DEVICE int enlist(int active, int at)
+{
+    extern __shared__ vector16 shared[];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const unsigned wanted = __ballot_sync(0xffffffffu, active);
+    if (!lane) LISTS[4 + warp] = __popc(wanted);
+    if (!threadIdx.x) LISTS[0] = 0;
+    __syncthreads();
+    int before = 0, many = 0;
+    for (int k = 0; k < warps; k++) {
+        before += k < warp ? LISTS[4 + k] : 0;
+        many += LISTS[4 + k];
+    }
+    if (active) ENLISTED[before + __popc(wanted & ((1u << lane) - 1))] = at;
+    __syncthreads();
+    return many;
+}
+
+/* Take so many of them, by so many threads: number of the first. */
+DEVICE int take(int samples, int threads)
+{
+    extern __shared__ vector16 shared[];
+    int turn = 0;
+    if (threads <= 32) {
+        if (!(threadIdx.x & 31)) turn = atomicAdd(LISTS, samples);
+        return (int)__shfl_sync(0xffffffffu, turn, 0);
+    }
+    int *const of_team = LISTS + 4 + WARPS_AT_MOST + threadIdx.x / threads;
+    if (threadIdx.x % threads == 0) *of_team = atomicAdd(LISTS, samples);
+    wait_for_team(threads);
+    turn = *of_team;
+    wait_for_team(threads);
+    return turn;
+}"""
+"""Functions by which the warps of a block share its samples in routines."""
+
+
 def routine_text(routine, name, dtype, steps) -> str:
     """CUDA function that calls a routine's procedure on arrays ``steps`` numbers apart.
 
@@ -607,6 +719,8 @@ def routine_text(routine, name, dtype, steps) -> str:
         spelled[argument] = f"(void *){argument}"
     parameters = "".join(f", real *its_{x}" for x in arrays)
     lanes = routine.lanes or LANES[dtype]
+    room = f"threadIdx.x / {max(WARP, lanes)} * {_room_of(routine, lanes, dtype)}"
+    within = f"(threadIdx.x & 31) / {lanes}" if lanes <= WARP else "0"
     arguments = ", ".join(spelled[n] for n, _ in routine.procedure.arguments)
     lines = [
         *tables,
@@ -614,9 +728,9 @@ def routine_text(routine, name, dtype, steps) -> str:
         "{",
         *(f"    IN_DEVICE_MEMORY(its_{x});" for x in arrays),
         "    extern __shared__ vector16 shared[];",
-        "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP)",
-        f"        + (threadIdx.x & 31) / {lanes} * {_apart(routine, lanes)};",
-        "    (void)room, (void)live;",
+        f"    real *const room = (real *)((char *)shared + BYTES_OF_LISTS + {room})",
+        f"        + {within} * {_apart(routine, lanes)};",
+        f"    (void)room, (void)live, (void){max(1, WARP // lanes) * _apart(routine, lanes)};",
         *(f"    {line}" for line in records),
         f"    {routine.procedure.name}{named_by(lanes, dtype)}({arguments});",
         "}",

@@ -53,13 +53,13 @@ class CudaKernel:
         attributes = cupy().cuda.Device(device).attributes
         self.code = self._build(kernel, dtype, attributes, layout, options)
         self._processors = attributes["MultiProcessorCount"]
-        self._by_warps = getattr(layout, "by_warps", False)
+        self._threads = self.code.threads
         most = attributes["MaxSharedMemoryPerBlockOptin"]
-        self.blocks = block_sizes(max(self.code.shared, default=0), most)
+        self.blocks = block_sizes(max(self.code.shared, default=0), most, self._threads)
         self._parts = []
         code = zip(self.code.functions, self.code.shared, self.code.ahead, strict=True)
         for function, shared, ahead in code:
-            largest = max(self.blocks) // _WARP * shared
+            largest = self._shared_bytes(shared, max(self.blocks))
             if largest > attributes["MaxSharedMemoryPerBlock"]:
                 function.allow_shared(largest)
             most = {
@@ -67,11 +67,12 @@ class CudaKernel:
                 for b in self.blocks
             }
             self._parts.append((function.address, shared, most))
-        if self._by_warps:
-            function, shared = self.code.functions[0], self.code.shared[0]
-            self._warps = {
-                b: b // _WARP * _most_blocks(attributes, function, shared, b) for b in self.blocks
-            }
+        if self._threads:
+            shared = self.code.shared[0] * _WARP // self._threads
+            given = self.code.functions[0], shared, self._threads
+            self._resident = _most_blocks(attributes, *given)
+            whole = attributes["MaxSharedMemoryPerMultiprocessor"]
+            self.code.functions[0].prefer_shared(-(-100 * (self.code.shared[0] + _OWN) // whole))
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._sizes = [a.size for a in kernel.outputs if a.size]
@@ -109,15 +110,18 @@ class CudaKernel:
             places |= outputs[k]
         if places & 15:
             words[1] = 0
-        if self._by_warps:
+        if self._threads:
             words[1] = self._samples(count)
         self._start(block or self._block_for(count, words, stream), words, stream)
 
     def _samples(self, count):
-        """Samples per warp that keep all resident warps equally busy, at most 32."""
-        most = max(self._warps.values())
-        rounds = -(-count // (most * _WARP))
-        return max(1, min(_WARP, -(-count // (most * rounds))))
+        """Samples of a block, so that all blocks that there is room for have as many."""
+        rounds = -(-count // (self._resident * self._threads))
+        return -(-count // (self._resident * rounds))
+
+    def _shared_bytes(self, shared, block):
+        """Bytes of shared memory of a block."""
+        return shared if self._threads else block // _WARP * shared
 
     def again(self, steps, count):
         """Launcher ``(inputs, outputs, stream)`` for arrays with the same steps and count."""
@@ -125,7 +129,7 @@ class CudaKernel:
         def launch(inputs, outputs, stream):
             self.launch(inputs, steps, outputs, count, stream)
 
-        if count >= _LARGE or self.code.work or self._by_warps:  # where packing does not count
+        if count >= _LARGE or self.code.work or self._threads:  # where packing does not count
             return launch
         block = self._block_for(count, (), 0)
         blocks = -(-count // block)
@@ -144,8 +148,9 @@ class CudaKernel:
             self._start_parts(block, words, stream)
             return
         count, most = words[0], self._at_a_time
-        samples = words[1] if self._by_warps else _WARP
-        room = -(-min(count, most) // samples) * _WARP * self.code.work * self._bytes
+        samples = words[1] if self._threads else _WARP
+        places = -(-min(count, most) // samples) * -(-samples // _WARP)
+        room = places * _WARP * self.code.work * self._bytes
         with external_stream(stream):  # what is freed is used again in its order
             work = self._allocate(room)
         for first in range(0, count, most):
@@ -186,8 +191,7 @@ class CudaKernel:
             words: what the function is called with (``render.cuda``).
             stream: address of a CUDA stream.
         """
-        samples = words[1] if self._by_warps else _WARP
-        needed = -(-words[0] * _WARP // (samples * block))
+        needed = -(-words[0] // (words[1] if self._threads else block))
         for address, shared, most in self._parts:
             self._launch_function(address, min(needed, most[block]), block, shared, words, stream)
 
@@ -199,13 +203,13 @@ class CudaKernel:
         words = array("q", words)
         first, n = words.buffer_info()
         places = array("q", range(first, first + 8 * n, 8))
-        size = block // _WARP * shared
+        size = self._shared_bytes(shared, block)
         self._launch(address, grid, 1, 1, block, 1, 1, size, stream, places.buffer_info()[0], 0)
 
     def _block_for(self, count, words, stream):
         """Threads per block for a number of samples; measured at the first large batch."""
-        if self._by_warps:  # they compute long, and shared memory decides how many there are
-            return max(self.blocks, key=lambda b: (self._warps[b], b))
+        if self._threads:
+            return self._threads
         if count >= _LARGE:
             if self.block is None and not _capturing(stream):
                 self.block = self._quickest_block(words, stream)
@@ -293,9 +297,14 @@ class LoopCudaKernel(CudaKernel):
         self._launch_function(address, blocks, block, shared, words, stream)
 
 
-def block_sizes(shared: int, most: int) -> list[int]:
-    """Possible numbers of threads in a block whose warps need ``shared`` bytes of ``most``."""
+def block_sizes(shared: int, most: int, threads: int = 0) -> list[int]:
+    """Threads that a block may have; its warps need ``shared`` bytes each, of ``most``.
+
+    Where it has so many ``threads``, these are the bytes that all of them need.
+    """
     found = [b for b in _BLOCKS if b <= LARGEST_BLOCK and b // _WARP * shared <= most]
+    if threads:
+        found = [threads] if shared <= most else []
     if not found:
         raise DeviceMemoryError(
             f"a sample needs {shared / 1024:.0f} KiB of shared memory, of which a block of this "

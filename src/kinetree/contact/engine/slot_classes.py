@@ -10,51 +10,16 @@ from kinetree.codegen.procedures import (
     lanes,
     local,
     procedure,
-    record,
     view,
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import SLOT_SIZE, first_column
 from kinetree.contact.engine.slot_pairs import POINT_SIZE, PairTables
 from kinetree.contact.engine.slot_points import motion_of
-from kinetree.contact.engine.slot_world import SlotWorld, bits_of, number_of
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns, bits_of, number_of
 
 COLOURS = 24
 """Classes that are looked for at once: bits of a number in single precision."""
-
-
-@record
-class Coupled:
-    """Unknowns of a step where contacts couple trees, in the memory that lanes share.
-
-    Attributes:
-        carrier: of slots.
-        rows: ``Y``: a number of all slots, then the next one; ``3 x deep`` of them, normal first.
-        mu, target, b: friction, normal velocities that are wanted, and velocities without impulses.
-        lam, v: impulses, and ``Yᵀ lam``.
-        w, W: velocities, and blocks of Newton's method; of sweeps the best impulses, and three
-            earlier ones.
-        older: ``v`` before, or what Newton's method gains.
-        best: the best impulses of Newton's method.
-        ends: how many classes there are, and how many slots these and those before have.
-        joined, order, listed: see ``slot_trees``.
-    """
-
-    carrier: "int[:]"
-    rows: "float[:]"
-    mu: "float[:]"
-    target: "float[:]"
-    b: "float[:]"
-    lam: "float[:]"
-    v: "float[:]"
-    w: "float[:]"
-    W: "float[:]"
-    older: "float[:]"
-    best: "float[:]"
-    ends: "int[:]"
-    joined: "int[:]"
-    order: "int[:]"
-    listed: "int[:]"
 
 
 def odd(slots: int) -> int:
@@ -133,17 +98,23 @@ def coupled_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
         world.work[k] = world.inverse[k * world.inverse_step]
     for k in lanes(world.nv if used > 0 else 0):
         motion_of(k, world.S, world.S_step, column[k])
+    room = world.inverses + 6 * world.nv
+    carriers, place = view(world.work, room), view(world.work, room + world.slots, world.slots, 12)
+    for s in lanes(used):
+        carriers[s] = world.slot[number_of(world, s, 0, SLOT_SIZE) * world.slot_step]
+    for k in lanes(12 * used):
+        s, r = k % used, k // used
+        place[s, r] = world.place[number_of(world, s, r, 12) * world.place_step]
     for k in lanes(used * world.deep):
         s, d = k % used, k // used
-        carrier = int(world.slot[number_of(world, s, 0, SLOT_SIZE) * world.slot_step])
+        carrier = int(carriers[s])
         i, o, both = pairs.couple[carrier, 1], pairs.couple[carrier, 0], pairs.couple[carrier, 2]
         n, others = world.moves[i], world.moves[o]
         x, a = local("float", 3), local("float", 6)
         its = local("float", 12)
         x[:] = 0.0
         if d < world.moves[carrier]:
-            for r in range(12):
-                its[r] = world.place[number_of(world, s, r, 12) * world.place_step]
+            its[:] = place[s]
             p = its[9:]
             R = view(its, 0, 3, 3)
             a[:] = 0.0
@@ -171,7 +142,7 @@ def coupled_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 
 @procedure(inline=True)
-def row_of(world: SlotWorld, its: Coupled, s: int, d: int, out: "float[3]") -> None:
+def row_of(world: SlotWorld, its: Unknowns, s: int, d: int, out: "float[3]") -> None:
     """Write column ``d`` of the three rows of ``Y`` of contact ``s``."""
     wide = world.slots + 1 - world.slots % 2
     for r in range(3):
@@ -179,7 +150,7 @@ def row_of(world: SlotWorld, its: Coupled, s: int, d: int, out: "float[3]") -> N
 
 
 @procedure(inline=True)
-def feel(world: SlotWorld, its: Coupled, s: int, v: "float[:]", out: "float[3]") -> None:
+def feel(world: SlotWorld, its: Unknowns, s: int, v: "float[:]", out: "float[3]") -> None:
     """Write the contact velocity change ``Y v`` of contact ``s``."""
     wide = world.slots + 1 - world.slots % 2
     at = its.carrier[s] * world.deep
@@ -194,43 +165,52 @@ def feel(world: SlotWorld, its: Coupled, s: int, v: "float[:]", out: "float[3]")
 
 
 @procedure(inline=True)
-def push(world: SlotWorld, its: Coupled, s: int, x: "float[3]", v: "float[:]") -> None:
-    """Add ``Yᵀ x`` of contact ``s`` to the velocities ``v``.
+def push_four(
+    world: SlotWorld, its: Unknowns, s: int, d: int, x: "float[3]", v: "float[:]"
+) -> None:
+    """Add four numbers of ``Yᵀ x`` of a contact to ``v``: all are read before any is written.
 
     Where fewer variables move the contact, rows have zeros.
     """
     wide = world.slots + 1 - world.slots % 2
-    at = its.carrier[s] * world.deep
+    at = its.carrier[s] * world.deep + d
+    y = local("float", 4)
+    spot = local("int", 4)
+    for k in range(4):
+        spot[k] = world.chain[at + k]
+        y[k] = v[spot[k]]
+    for r in range(3):
+        for k in range(4):
+            y[k] += its.rows[(r * world.deep + d + k) * wide + s] * x[r]
+    for k in range(4):
+        v[spot[k]] = y[k]
+
+
+@procedure(inline=True)
+def push(world: SlotWorld, its: Unknowns, s: int, x: "float[3]", v: "float[:]") -> None:
+    """Add ``Yᵀ x`` of a contact to ``v``."""
     for d in range(0, world.deep, 4):
-        y = local("float", 4)
-        spot = local("int", 4)
-        for k in range(4):
-            spot[k] = world.chain[at + d + k]
-            y[k] = v[spot[k]]
-        for r in range(3):
-            for k in range(4):
-                y[k] += its.rows[(r * world.deep + d + k) * wide + s] * x[r]
-        for k in range(4):
-            v[spot[k]] = y[k]
+        push_four(world, its, s, d, x, v)
 
 
 @procedure
-def press(world: SlotWorld, its: Coupled, used: int, lam: "float[:]", v: "float[:]") -> None:
+def press(world: SlotWorld, its: Unknowns, used: int, lam: "float[:]", v: "float[:]") -> None:
     """Write ``v = Yᵀ lam`` of all contacts, colour by colour."""
     for k in lanes(world.nv + 1):
         v[k] = 0.0
-    first = 0
+    first, fours = 0, world.deep // 4
     for c in range(its.ends[0] if used > 0 else 0):
-        for k in lanes(its.ends[1 + c] - first):
+        for k in lanes((its.ends[1 + c] - first) * fours):
+            s = first + k // fours
             x = local("float", 3)
             for r in range(3):
-                x[r] = lam[3 * (first + k) + r]
-            push(world, its, first + k, x, v)
+                x[r] = lam[3 * s + r]
+            push_four(world, its, s, 4 * (k % fours), x, v)
         first = its.ends[1 + c]
 
 
 @procedure
-def speeds_of(world: SlotWorld, its: Coupled, used: int, v: "float[:]") -> None:
+def speeds_of(world: SlotWorld, its: Unknowns, used: int, v: "float[:]") -> None:
     """Write all contact velocities ``w = b + Y v``."""
     for s in lanes(used):
         x = local("float", 3)

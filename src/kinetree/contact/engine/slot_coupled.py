@@ -14,7 +14,7 @@ from kinetree.codegen.procedures import (
     procedure,
     view,
 )
-from kinetree.contact.engine.slot_classes import Coupled, feel, press, push, speeds_of
+from kinetree.contact.engine.slot_classes import feel, press, push, speeds_of
 from kinetree.contact.engine.slot_laws import SLOT_SIZE, block_of, contact_law_error
 from kinetree.contact.engine.slot_newton import (
     FIRM_WEIGHT,
@@ -24,23 +24,19 @@ from kinetree.contact.engine.slot_newton import (
     laws,
 )
 from kinetree.contact.engine.slot_sweeps import (
-    BLOCK_SWEEPS,
     EXACT_SWEEPS,
-    RELAXATION,
-    UNMIXED_SWEEPS,
-    mixture,
-    relax_contact,
-    solve_contact,
+    change_of,
+    mix,
 )
 from kinetree.contact.engine.slot_trees import gained_across, order_trees
-from kinetree.contact.engine.slot_world import SlotWorld, number_of
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns, number_of
 from kinetree.contact.engine.slots import report_impulses, wanted_speed
 
 RESTART = 2  # number of the try that begins again from the forces of the step before, with sweeps
 
 
 @procedure(inline=True)
-def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> float:
+def visit(world: SlotWorld, its: Unknowns, s: int, sweep: int, enough: float) -> float:
     """Gauss-Seidel update of contact ``s``; the violation of its law before [m/s]."""
     v, old, new = local("float", 3, 3)
     D = local("float", 3, 3)
@@ -54,13 +50,7 @@ def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> 
     block_of(block, D)
     off = contact_law_error(D, its.mu[s], v, old)
     if sweep < world.sweeps and off > enough:
-        if sweep < BLOCK_SWEEPS:
-            solve_contact(D, its.mu[s], v, old, new)
-            new -= old
-        else:
-            relax_contact(D, its.mu[s], v, old, new)
-            new -= old
-            new *= RELAXATION
+        change_of(D, its.mu[s], v, old, sweep, new)
         push(world, its, s, new, its.v)
         for r in range(3):
             its.lam[3 * s + r] = old[r] + new[r]
@@ -68,7 +58,7 @@ def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> 
 
 
 @procedure
-def sweep_classes(world: SlotWorld, its: Coupled, used: int, sweep: int, enough: float) -> float:
+def sweep_classes(world: SlotWorld, its: Unknowns, used: int, sweep: int, enough: float) -> float:
     """One coloured Gauss-Seidel sweep over all contacts; the largest violation [m/s]."""
     largest = 0.0
     first = 0
@@ -80,39 +70,8 @@ def sweep_classes(world: SlotWorld, its: Coupled, used: int, sweep: int, enough:
 
 
 @procedure
-def mix(
-    world: SlotWorld, its: Coupled, used: int, sweep: int, before: float, ahead: float
-) -> "(float, float)":
-    """Replace the impulses by a mixture of the last two sweeps (Anderson acceleration)."""
-    last = view(its.W, 0, 3 * world.slots, 3)
-    size, along, across = 0.0, 0.0, 0.0
-    for k in lanes(3 * used):
-        f = its.lam[k] - last[k, 0]
-        turn = f - (last[k, 1] if sweep > 0 else 0.0)
-        size += f * f
-        along += f * turn
-        across += turn * turn
-        last[k, 1] = f
-    size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
-    part = 0.0
-    if sweep > 0 and sweep < world.sweeps - UNMIXED_SWEEPS and across > 0.0:
-        part, ahead = mixture(along / across, size, before, ahead)
-    for k in lanes(3 * used):
-        y = its.lam[k]
-        if part != 0.0:
-            its.lam[k] = y - part * (y - last[k, 2])
-        last[k, 2] = y
-    for k in lanes(world.nv):
-        y = its.v[k]
-        if part != 0.0:
-            its.v[k] = y - part * (y - its.older[k])
-        its.older[k] = y
-    return size, ahead
-
-
-@procedure
 def sweep_until(
-    world: SlotWorld, its: Coupled, used: int, enough: float, later: float
+    world: SlotWorld, its: Unknowns, used: int, enough: float, later: float
 ) -> "(int, float)":
     """Sweep until no contact's law is violated by over ``enough``; rounds and error [m/s].
 
@@ -132,7 +91,7 @@ def sweep_until(
         rounds = n
         if not error > (enough if n < EXACT_SWEEPS else later) or n == world.sweeps:
             break
-        before, ahead = mix(world, its, used, n, before, ahead)
+        before, ahead = mix(world, its, used, world.nv, n, before, ahead)
     if error > enough and error > least:
         for k in lanes(3 * used):
             its.lam[k] = its.w[k]
@@ -142,7 +101,7 @@ def sweep_until(
 
 
 @procedure
-def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enough: float) -> float:
+def newton_steps(world: SlotWorld, its: Unknowns, used: int, weight: float, enough: float) -> float:
     """Run Newton steps on the contacts of a world, keeping the best; its error [m/s]."""
     least = 0.0
     many = 0
@@ -151,7 +110,7 @@ def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enoug
     for n in range(MAX_NEWTON_STEPS + 1):
         speeds_of(world, its, used, its.v)
         firm = max(weight, FIRM_WEIGHT if n % 7 > 4 else light)
-        error = laws(world, used, firm, its.mu, its.lam, its.w, W)
+        error = laws(world, its, used, firm)
         weight *= WEIGHT_DECAY
         better = n == 0 or error < least
         least = error if better else least
@@ -182,7 +141,7 @@ def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enoug
 
 
 @procedure
-def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
+def enter_problem(world: SlotWorld, its: Unknowns, used: int) -> float:
     """Copy unknowns and rows of a world's contacts to shared memory; largest velocity."""
     wide = world.slots + 1 - world.slots % 2
     for k in lanes(world.nv + 1):
@@ -215,7 +174,7 @@ def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
 
 
 @procedure
-def start_impulses(world: SlotWorld, its: Coupled, used: int) -> None:
+def start_impulses(world: SlotWorld, its: Unknowns, used: int) -> None:
     """Warm-start a world's contact impulses with the forces of the step before."""
     for s in lanes(used):
         for r in range(3):
@@ -225,7 +184,7 @@ def start_impulses(world: SlotWorld, its: Coupled, used: int) -> None:
 
 
 @procedure
-def coupled_impulses(live: int, world: SlotWorld, its: Coupled) -> None:
+def coupled_impulses(live: int, world: SlotWorld, its: Unknowns) -> None:
     """Solve the contact impulses of a world with coloured contacts, on several lanes."""
     used = int(world.found[0]) if live > 0 else 0
     enough = world.numbers[2] * (1.0 + enter_problem(world, its, used))
@@ -251,7 +210,7 @@ def coupled_impulses(live: int, world: SlotWorld, its: Coupled) -> None:
         world.held[(4 * s + 1) * world.held_step] = 1.0 if its.w[3 * s] <= enough else 0.0
     for k in lanes(world.nv if live > 0 else 0):
         world.u[k * world.u_step] = its.v[k] if used > 0 else 0.0
-    report_impulses(live, world, used, its.mu, its.target, its.lam, its.w)
+    report_impulses(live, world, its, used)
     if live > 0:
         world.reported[0] = error
         world.reported[5] = float(rounds)
@@ -262,11 +221,11 @@ def coupled_shift(live: int, world: SlotWorld) -> None:
     """Displacements that remove the penetration of slotted contacts, by coloured sweeps."""
     used = int(world.found[0]) if live > 0 else 0
     v = view(world.work, 0)
-    relax_contact = view(world.work, world.nv)
+    pushed = view(world.work, world.nv)
     for k in lanes(world.nv):
         v[k] = 0.0
     for s in lanes(used):
-        relax_contact[s] = 0.0
+        pushed[s] = 0.0
     for _ in range(world.rounds):
         first = 0
         for c in range(int(world.classes[0]) if used > 0 else 0):
@@ -280,11 +239,11 @@ def coupled_shift(live: int, world: SlotWorld) -> None:
                     opens += y * v[world.chain[carrier * world.deep + d]]
                 size = world.own[s * world.own_step]
                 far = world.opening[s * world.opening_step] + opens
-                x = max(-far / size if size > 0.0 else 0.0, -relax_contact[s])
+                x = max(-far / size if size > 0.0 else 0.0, -pushed[s])
                 for d in range(world.moves[carrier]):
                     y = world.Y[(d * world.slots + s) * world.Y_step]
                     v[world.chain[carrier * world.deep + d]] += x * y
-                relax_contact[s] += x
+                pushed[s] += x
             first = end
     for k in lanes(world.nv if live > 0 else 0):
         world.shift[k * world.shift_step] = v[k]

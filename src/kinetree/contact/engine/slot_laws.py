@@ -21,7 +21,7 @@ from kinetree.codegen.procedures import (
 )
 from kinetree.contact.engine.slot_pairs import PairTables
 from kinetree.contact.engine.slot_points import motion_of
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns
 
 SLOT_SIZE = 9
 """Numbers of a slot."""
@@ -118,15 +118,15 @@ def block_of(x: "float[6]", D: "float[3, 3]") -> None:
 @procedure(inline=True)
 def fetch_contact(
     world: SlotWorld,
+    its: Unknowns,
     s: int,
     used: int,
-    carrier: "float[:]",
     row: "float[3, MAX_CHAIN_DOFS]",
     place: "int[MAX_CHAIN_DOFS]",
     block: "float[6]",
 ) -> None:
     """Load a lane's part of contact ``s``: its rows of ``Y``, variables and diagonal block."""
-    places = int(carrier[s]) * world.deep if s < used else 0
+    places = its.carrier[s] * world.deep if s < used else 0
     k = 0
     for d in lanes(world.deep):
         place[k] = world.chain[places + d]
@@ -138,23 +138,21 @@ def fetch_contact(
 
 
 @procedure
-def effect_of_impulses(
-    world: SlotWorld, used: int, nv: int, carrier: "float[:]", lam: "float[:]", u: "float[:]"
-) -> None:
-    """Write the velocity change ``u = Yᵀ lam`` of all contact impulses."""
+def effect_of_impulses(world: SlotWorld, its: Unknowns, used: int, nv: int) -> None:
+    """``v = Yᵀ lam``."""
     for k in lanes(nv + 1):
-        u[k] = 0.0
+        its.v[k] = 0.0
     for s in range(worlds_max(used)):
         here = s < used
-        places = int(carrier[s]) * world.deep if here else 0
+        places = its.carrier[s] * world.deep if here else 0
         for d in lanes(world.deep if here else 0):
             at = 3 * s * world.deep + d
             x = (
-                lam[3 * s] * world.Y[at * world.Y_step]
-                + lam[3 * s + 1] * world.Y[(at + world.deep) * world.Y_step]
+                its.lam[3 * s] * world.Y[at * world.Y_step]
+                + its.lam[3 * s + 1] * world.Y[(at + world.deep) * world.Y_step]
             )
-            u[world.chain[places + d]] += (
-                x + lam[3 * s + 2] * world.Y[(at + 2 * world.deep) * world.Y_step]
+            its.v[world.chain[places + d]] += (
+                x + its.lam[3 * s + 2] * world.Y[(at + 2 * world.deep) * world.Y_step]
             )
 
 
@@ -171,17 +169,15 @@ def along(world: SlotWorld, s: int, long: int, places: int, u: "float[:]", v: "f
 
 
 @procedure
-def speeds(
-    world: SlotWorld, used: int, carrier: "float[:]", b: "float[:]", u: "float[:]", w: "float[:]"
-) -> None:
-    """Write all contact velocities ``w = b + Y u``, summed over the lanes."""
+def speeds(world: SlotWorld, its: Unknowns, used: int) -> None:
+    """``w = b + Y v``."""
     for s in range(worlds_max(used)):
         here = s < used
-        places = int(carrier[s]) * world.deep if here else 0
-        v = local("float", 3)
-        along(world, s, world.deep if here else 0, places, u, v)
+        places = its.carrier[s] * world.deep if here else 0
+        x = local("float", 3)
+        along(world, s, world.deep if here else 0, places, its.v, x)
         for r in lanes(3 if here else 0):
-            w[3 * s + r] = b[3 * s + r] + v[r]
+            its.w[3 * s + r] = its.b[3 * s + r] + x[r]
 
 
 @procedure(inline=True)

@@ -1,6 +1,7 @@
 """Impulses of contacts with slots by steps of Newton's method, from where sweeps end."""
 
 from kinetree.codegen.procedures import (
+    dot,
     lane_max,
     lane_sum,
     lanes,
@@ -12,7 +13,7 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import along, effect_of_impulses, speeds
-from kinetree.contact.engine.slot_world import SlotWorld, number_of
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns, number_of
 
 MAX_NEWTON_STEPS = 20  # at most
 FIRM_WEIGHT = 3e-2  # weight of staying in two of seven steps of Newton
@@ -21,32 +22,26 @@ WEIGHT_DECAY = 0.7  # weight of the next step
 
 
 @procedure
-def laws(
-    world: SlotWorld,
-    used: int,
-    proximal_weight: float,
-    mu: "float[:]",
-    lam: "float[:]",
-    w: "float[:]",
-    W: "float[:, 9]",
-) -> float:
+def laws(world: SlotWorld, its: Unknowns, used: int, proximal_weight: float) -> float:
     """Largest violation of contact laws [m/s], and the blocks ``W`` of the Newton matrix.
 
     With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
     respect to ``y``: of ``B = a (1 + proximal_weight - P)`` the products ``W = B⁻¹ P``, and
     ``B⁻¹ off`` in place of ``w``.
     """
+    W = view(its.W, 0, world.slots, 9)
     most = 0.0
     for s in lanes(used):
         a = world.own[number_of(world, s, 0, 6) * world.own_step]
         a += world.own[number_of(world, s, 2, 6) * world.own_step]
         a = (a + world.own[number_of(world, s, 5, 6) * world.own_step]) / 3.0
-        x = a * view(lam, 3 * s, 3)
-        y = x - view(w, 3 * s, 3)
+        mu = its.mu[s]
+        x = a * view(its.lam, 3 * s, 3)
+        y = x - view(its.w, 3 * s, 3)
         n = max(y[0], 0.0)
         t = sqrt(y[1] * y[1] + y[2] * y[2])
-        slides = t > mu[s] * n
-        part = mu[s] * n / t if slides else 1.0
+        slides = t > mu * n
+        part = mu * n / t if slides else 1.0
         off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
         most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
         near = 1.0 / (proximal_weight * a) if a > 0.0 else 0.0
@@ -60,7 +55,7 @@ def laws(
             c, e = y[1] / t, y[2] / t
             across = near / (1.0 + (1.0 - part) / proximal_weight)
             d = near * off[0]
-            f = far * (off[1] * c + off[2] * e + mu[s] * a * d)
+            f = far * (off[1] * c + off[2] * e + mu * a * d)
             g = across * (off[2] * c - off[1] * e)
             off[:] = vector(d, f * c - g * e, f * e + g * c)
             across *= part
@@ -68,51 +63,44 @@ def laws(
                 near,
                 0.0,
                 0.0,
-                near * mu[s] * c,
+                near * mu * c,
                 across * e * e,
                 -across * c * e,
-                near * mu[s] * e,
+                near * mu * e,
                 -across * c * e,
                 across * c * c,
             )
         else:
             off *= far
         for r in range(3):
-            w[3 * s + r] = off[r]
+            its.w[3 * s + r] = off[r]
     return lane_max(most)
 
 
 @procedure
-def solve_newton_system(
-    world: SlotWorld,
-    used: int,
-    most: int,
-    carrier: "float[:]",
-    w: "float[:]",
-    W: "float[:, 9]",
-    z: "float[:]",
-) -> None:
-    """Solve ``(1 + Yᵀ W Y) z = -Yᵀ w`` by sparse factorisation along the tree's chains.
+def fill_newton_system(world: SlotWorld, its: Unknowns, used: int, most: int) -> None:
+    """``1 + Yᵀ W Y`` as ``K``, and ``-Yᵀ w`` as ``older``.
 
     Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
     this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
     those above the diagonal. A world that is masked out has none of the contacts ``used``.
     """
     above = view(world.K, world.inverses)
+    W = view(its.W, 0, world.slots, 9)
     for k in lanes(2 * world.inverses if used > 0 else 0):
         world.K[k] = 0.0
     for k in lanes(world.nv if used > 0 else 0):
         world.K[world.begin[world.owner[k] * world.deep + world.level[k]] + world.level[k]] = 1.0
-        z[k] = 0.0
+        its.older[k] = 0.0
     for s in range(most):
         here = s < used
-        i = int(carrier[s]) if here else 0
+        i = its.carrier[s] if here else 0
         at = i * world.deep
         for d in lanes(world.moves[i] if here else 0):
             y = local("float", 3)
             for r in range(3):
                 y[r] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
-            z[world.chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
+            its.older[world.chain[at + d]] -= dot(y, view(its.w, 3 * s, 3))
             y[:] = y @ view(W[s], 0, 3, 3)
             for e in range(world.moves[i] if W[s, 0] > 0.0 else 0):
                 x = 0.0  # one sum in memory a pair: each waits for the one before
@@ -122,6 +110,14 @@ def solve_newton_system(
                     world.K[world.begin[at + d] + e] += x
                 else:
                     above[world.begin[at + e] + d] += x
+
+
+@procedure
+def solve_newton_system(world: SlotWorld, its: Unknowns, used: int, most: int) -> None:
+    """``older`` with ``(1 + Yᵀ W Y) older = -Yᵀ w``."""
+    fill_newton_system(world, its, used, most)
+    above = view(world.K, world.inverses)
+    z = view(its.older, 0)
     for n in range(2 * world.nv):  # inward, then outward
         k = world.nv - 1 - n if n < world.nv else n - world.nv
         at = world.owner[k] * world.deep
@@ -148,55 +144,43 @@ def solve_newton_system(
 
 @procedure
 def finish_by_newton(
-    world: SlotWorld,
-    used: int,
-    steps: int,
-    weight: float,
-    light: float,
-    enough: float,
-    carrier: "float[:]",
-    mu: "float[:]",
-    b: "float[:]",
-    lam: "float[:]",
-    u: "float[:]",
-    w: "float[:]",
-    z: "float[:]",
-    W: "float[:, 9]",
+    world: SlotWorld, its: Unknowns, used: int, steps: int, weight: float, enough: float
 ) -> float:
     """Refine contact impulses by proximal Newton steps after the sweeps; the error [m/s].
 
-    The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
-    out of cycles.
+    The weight of staying falls from ``weight`` on; two of seven steps have more of it, out of
+    cycles.
     """
     best = view(world.K, 2 * world.inverses)
+    W = view(its.W, 0, world.slots, 9)
     least = 0.0
     most = worlds_max(used)
     mine = used
     for n in range(steps + 1):
         if worlds_max(mine) == 0:
             break
-        speeds(world, mine, carrier, b, u, w)
-        proximal_weight = max(weight, FIRM_WEIGHT if n % 7 > 4 else light)
+        speeds(world, its, mine)
+        firm = max(weight, FIRM_WEIGHT if n % 7 > 4 else world.proximal_weight)
         weight *= WEIGHT_DECAY
-        error = laws(world, mine, proximal_weight, mu, lam, w, W)
+        error = laws(world, its, mine, firm)
         better = n == 0 or error < least
         if mine > 0 and better:
             least = error
         for k in lanes(3 * mine if better else 0):
-            best[k] = lam[k]
+            best[k] = its.lam[k]
         if n == steps or error <= enough:
             mine = 0
-        solve_newton_system(world, mine, most, carrier, w, W, z)
+        solve_newton_system(world, its, mine, most)
         for s in range(most):
             here = s < mine
             v = local("float", 3)
-            i = int(carrier[s]) if here else 0
-            along(world, s, world.moves[i] if here else 0, i * world.deep, z, v)
+            i = its.carrier[s] if here else 0
+            along(world, s, world.moves[i] if here else 0, i * world.deep, its.older, v)
             for r in lanes(3 if here else 0):
                 x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
-                lam[3 * s + r] -= w[3 * s + r] + x
-        effect_of_impulses(world, mine, world.nv if mine > 0 else -1, carrier, lam, u)
+                its.lam[3 * s + r] -= its.w[3 * s + r] + x
+        effect_of_impulses(world, its, mine, world.nv if mine > 0 else -1)
     for k in lanes(3 * used):
-        lam[k] = best[k]
-    effect_of_impulses(world, used, world.nv if used > 0 else -1, carrier, lam, u)
+        its.lam[k] = best[k]
+    effect_of_impulses(world, its, used, world.nv if used > 0 else -1)
     return least

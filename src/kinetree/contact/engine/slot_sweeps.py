@@ -19,7 +19,7 @@ from kinetree.contact.engine.slot_laws import (
     fetch_contact,
     speeds,
 )
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns
 
 UNMIXED_SWEEPS = 8  # sweeps at the end that do not mix
 MAX_EXTRAPOLATION = 5.0  # how far ahead of the last change mixtures may lie
@@ -47,8 +47,8 @@ def turn_friction(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") 
     rate = stiff + slip + Ap[0] * fp
     if not rate > stiff / 4.0:
         rate = stiff / 4.0 + abs(slip)
-    effect_of_impulses = 2.0 * across * Ap[0] / (a if a > 0.0 else 1.0)
-    rate = max(rate, abs(across), effect_of_impulses)
+    steep = 2.0 * across * Ap[0] / (a if a > 0.0 else 1.0)
+    rate = max(rate, abs(across), steep)
     angle = across / rate if rate > 0.0 else 0.0
     part = 1.0 / sqrt(1.0 + angle * angle)
     x = (c[0] - angle * p[0]) * part
@@ -97,8 +97,8 @@ def solve_contact(
         reach = sqrt(c[0] * c[0] + c[1] * c[1])
     c *= 1.0 / reach if reach > 0.0 else 1.0
     turn_friction(A, free, mu, c)
-    along = A[0, 0] + mu * (A[0, 1] * c[0] + A[0, 2] * c[1])
-    n = max(-free[0] / along, 0.0) if along > 0.0 else 0.0
+    stiff = A[0, 0] + mu * (A[0, 1] * c[0] + A[0, 2] * c[1])
+    n = max(-free[0] / stiff, 0.0) if stiff > 0.0 else 0.0
     new[:] = vector(n, mu * n * c[0], mu * n * c[1])
 
 
@@ -136,37 +136,145 @@ def mixture(part: float, size: float, before: float, ahead: float) -> "(float, f
 
 
 @procedure
-def sweep_slots(
+def mix(
     world: SlotWorld,
+    its: Unknowns,
     used: int,
-    enough: float,
-    later: float,
-    carrier: "float[:]",
-    mu: "float[:]",
-    b: "float[:]",
-    lam: "float[:]",
-    u: "float[:]",
-    last: "float[:, 3]",
-    older: "float[:]",
-    best: "float[:]",
-) -> "(int, float)":
-    """Gauss-Seidel sweeps until contact laws hold within ``enough``; sweeps and error [m/s].
+    nv: int,
+    sweep: int,
+    before: float,
+    ahead: float,
+) -> "(float, float)":
+    """Take a mixture of the last two sweeps, see ``mixture``: squared change, and ``ahead``.
 
-    After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that
-    obey are passed over. ``u`` goes with ``lam``, before and after. Each sweep starts from a
-    mixture of the last two (Anderson 1965), ahead of both only where changes do not grow; mixtures
-    are linear, and so are velocities. Contacts that are solved whole, one after the other, may run
-    in cycles, where several slide: after ``BLOCK_SWEEPS`` sweeps normal forces and friction take a
-    step each. Where sweeps do not end, ``best`` of what they began with is taken. What is read of
-    the next contact is on its way while a contact is solved.
+    The first of three impulses in ``W`` are those before the sweep.
     """
-    new, change = local("float", 2, 3)
+    last = view(its.W, 0, 3 * world.slots, 3)
+    size, along, across = 0.0, 0.0, 0.0
+    for k in lanes(3 * used):
+        f = its.lam[k] - last[k, 0]
+        turn = f - (last[k, 1] if sweep > 0 else 0.0)
+        size += f * f
+        along += f * turn
+        across += turn * turn
+        last[k, 1] = f
+    size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
+    part = 0.0
+    if sweep > 0 and sweep < world.sweeps - UNMIXED_SWEEPS and across > 0.0:
+        part, ahead = mixture(along / across, size, before, ahead)
+    for k in lanes(3 * used):
+        y = its.lam[k]
+        if part != 0.0:
+            its.lam[k] = y - part * (y - last[k, 2])
+        last[k, 2] = y
+    for k in lanes(nv):
+        y = its.v[k]
+        if part != 0.0:
+            its.v[k] = y - part * (y - its.older[k])
+        its.older[k] = y
+    return size, ahead
+
+
+@procedure(inline=True)
+def change_of(
+    D: "float[3, 3]", mu: float, v: "float[3]", old: "float[3]", sweep: int, out: "float[3]"
+) -> None:
+    """Change of an impulse of a contact by a sweep: whole, or later by relaxed steps."""
+    new = local("float", 3)
+    if sweep < BLOCK_SWEEPS:
+        solve_contact(D, mu, v, old, new)
+        out[:] = new - old
+    else:
+        relax_contact(D, mu, v, old, new)
+        out[:] = RELAXATION * (new - old)
+
+
+@procedure
+def sweep_once(world: SlotWorld, its: Unknowns, mine: int, sweep: int, enough: float) -> float:
+    """One sweep over all contacts; the largest error before their turn [m/s].
+
+    Contacts that obey are passed over. What is read of the next contact is on its way while a
+    contact is solved.
+    """
+    change, old = local("float", 2, 3)
     D = local("float", 3, 3)
     row, following = local("float", 2, 3, MAX_CHAIN_DOFS)
     block, its_block = local("float", 2, 6)
     its_place, place = local("int", 2, MAX_CHAIN_DOFS)
-    fetch_contact(world, 0, used, carrier, following, its_place, its_block)
-    most = worlds_max(used)
+    fetch_contact(world, its, 0, mine, following, its_place, its_block)
+    largest = 0.0
+    for s in range(worlds_max(mine)):
+        here = s < mine
+        x, y, z = 0.0, 0.0, 0.0
+        k = 0
+        for _ in lanes(world.deep):
+            place[k] = its_place[k]
+            for r in range(3):
+                row[r, k] = following[r, k]
+            part = its.v[place[k]]
+            x += row[0, k] * part
+            y += row[1, k] * part
+            z += row[2, k] * part
+            k += 1  # noqa: SIM113
+        block[:] = its_block
+        coming = s + 1 if s + 1 < mine else 0
+        fetch_contact(world, its, coming, mine, following, its_place, its_block)
+        x, y, z = lane_sum(x), lane_sum(y), lane_sum(z)
+        change[:] = 0.0
+        old[:] = 0.0
+        off = 0.0
+        if here:
+            v = vector(its.b[3 * s] + x, its.b[3 * s + 1] + y, its.b[3 * s + 2] + z)
+            old[:] = view(its.lam, 3 * s, 3)
+            block_of(block, D)
+            off = contact_law_error(D, its.mu[s], v, old)
+            if sweep < world.sweeps and off > enough:
+                change_of(D, its.mu[s], v, old, sweep, change)
+        largest = max(largest, off)
+        k = 0
+        for d in lanes(world.deep if off > enough and sweep < world.sweeps else 0):
+            more = change[0] * row[0, k] + change[1] * row[1, k] + change[2] * row[2, k]
+            its.v[place[k]] += more
+            k += 1  # noqa: SIM113
+            if d == 0:
+                for r in range(3):
+                    its.lam[3 * s + r] = old[r] + change[r]
+    return largest
+
+
+@procedure
+def take_best(world: SlotWorld, its: Unknowns, worse: int) -> float:
+    """Take the impulses in ``w``; their error [m/s]."""
+    D = local("float", 3, 3)
+    block = local("float", 6)
+    for k in lanes(3 * worse):
+        its.lam[k] = its.w[k]
+    effect_of_impulses(world, its, worse, world.nv if worse > 0 else -1)
+    speeds(world, its, worse)
+    largest = 0.0
+    for s in lanes(worse):
+        for r in range(6):
+            block[r] = world.own[(6 * s + r) * world.own_step]
+        block_of(block, D)
+        off = contact_law_error(D, its.mu[s], view(its.w, 3 * s), view(its.lam, 3 * s))
+        largest = max(largest, off)
+    return lane_max(largest)
+
+
+@procedure
+def sweep_slots(
+    world: SlotWorld, its: Unknowns, used: int, enough: float, later: float
+) -> "(int, float)":
+    """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
+
+    After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. ``v`` goes with
+    ``lam``, before and after. Each sweep starts from a mixture of the last two (Anderson 1965),
+    ahead of both only where changes do not grow; mixtures are linear, and so are velocities.
+    Contacts that are solved whole, one after the other, may run in cycles, where several slide:
+    after ``BLOCK_SWEEPS`` sweeps normal forces and friction take a step each. Where sweeps do not
+    end, the best of what they began with is taken.
+    """
+    last = view(its.W, 0, 3 * world.slots, 3)
     error, before, ahead, least = 0.0, 0.0, 1.0, 0.0
     rounds = 0
     going = used > 0
@@ -175,95 +283,20 @@ def sweep_slots(
             break
         mine = used if going else 0
         for k in lanes(3 * mine):
-            last[k, 0] = lam[k]
-        largest = 0.0
-        for s in range(most):
-            here = s < mine
-            x, y, z = 0.0, 0.0, 0.0
-            k = 0
-            for _ in lanes(world.deep):
-                place[k] = its_place[k]
-                for r in range(3):
-                    row[r, k] = following[r, k]
-                part = u[place[k]]
-                x += row[0, k] * part
-                y += row[1, k] * part
-                z += row[2, k] * part
-                k += 1  # noqa: SIM113
-            block[:] = its_block
-            fetch_contact(
-                world, s + 1 if s + 1 < mine else 0, mine, carrier, following, its_place, its_block
-            )
-            x, y, z = lane_sum(x), lane_sum(y), lane_sum(z)
-            change[:] = 0.0
-            old = vector(0.0, 0.0, 0.0)
-            off = 0.0
-            if here:
-                v = vector(b[3 * s] + x, b[3 * s + 1] + y, b[3 * s + 2] + z)
-                old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
-                block_of(block, D)
-                off = contact_law_error(D, mu[s], v, old)
-                if n < world.sweeps and off > enough:
-                    if n < BLOCK_SWEEPS:
-                        solve_contact(D, mu[s], v, old, new)
-                        change[:] = new - old
-                    else:
-                        relax_contact(D, mu[s], v, old, new)
-                        change[:] = RELAXATION * (new - old)
-            largest = max(largest, off)
-            k = 0
-            for d in lanes(world.deep if off > enough and n < world.sweeps else 0):
-                more = change[0] * row[0, k] + change[1] * row[1, k] + change[2] * row[2, k]
-                u[place[k]] += more
-                k += 1  # noqa: SIM113
-                if d == 0:
-                    for r in range(3):
-                        lam[3 * s + r] = old[r] + change[r]
+            last[k, 0] = its.lam[k]
+        largest = sweep_once(world, its, mine, n, enough)
         better = going and (n == 0 or largest < least)
         for k in lanes(3 * mine if better else 0):
-            best[k] = last[k, 0]
+            its.w[k] = last[k, 0]
         if going:
             error = largest
             least = error if better else least
             rounds = n
             going = error > (enough if n < EXACT_SWEEPS else later) and n < world.sweeps
         mine = used if going else 0
-        size, along, across = 0.0, 0.0, 0.0
-        for k in lanes(3 * mine):
-            f = lam[k] - last[k, 0]
-            turn = f - (last[k, 1] if n > 0 else 0.0)
-            size += f * f
-            along += f * turn
-            across += turn * turn
-            last[k, 1] = f
-        size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
-        part = 0.0
-        if n > 0 and n < world.sweeps - UNMIXED_SWEEPS and across > 0.0:
-            part, ahead = mixture(along / across, size, before, ahead)
-        before = size
-        for k in lanes(3 * mine):
-            y = lam[k]
-            if part != 0.0:
-                lam[k] = y - part * (y - last[k, 2])
-            last[k, 2] = y
-        for k in lanes(world.nv if going else 0):
-            y = u[k]
-            if part != 0.0:
-                u[k] = y - part * (y - older[k])
-            older[k] = y
+        before, ahead = mix(world, its, mine, world.nv if going else 0, n, before, ahead)
     worse = used if error > enough and error > least else 0
     if worlds_max(worse) > 0:
-        for k in lanes(3 * worse):
-            lam[k] = best[k]
-        effect_of_impulses(world, worse, world.nv if worse > 0 else -1, carrier, lam, u)
-        speeds(world, worse, carrier, b, u, best)
-        largest = 0.0
-        for s in lanes(worse):
-            for r in range(6):
-                block[r] = world.own[(6 * s + r) * world.own_step]
-            block_of(block, D)
-            off = contact_law_error(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
-            largest = max(largest, off)
-        largest = lane_max(largest)
+        largest = take_best(world, its, worse)
         error = largest if worse > 0 else error
     return rounds, error

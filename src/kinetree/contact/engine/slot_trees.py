@@ -13,8 +13,8 @@ from kinetree.codegen.procedures import (
     procedure,
     view,
 )
-from kinetree.contact.engine.slot_classes import Coupled, press, row_of
-from kinetree.contact.engine.slot_world import SlotWorld, bits_of
+from kinetree.contact.engine.slot_classes import press, row_of
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns, bits_of
 
 MAX_TREES = 31
 """Trees that contacts couple, at most: bits of a number."""
@@ -24,6 +24,8 @@ PANEL = 6
 """Variables that are eliminated at once: those of a free body."""
 COLUMNS = 3
 """Columns of the rest that a lane takes at once."""
+FEW = 24
+"""Variables that one lane sums up as soon as all lanes do."""
 
 
 @procedure(inline=True)
@@ -33,7 +35,7 @@ def wide_of(world: SlotWorld) -> int:
 
 
 @procedure
-def list_trees(world: SlotWorld, its: Coupled, tree: int, later: int, first: int) -> int:
+def list_trees(world: SlotWorld, its: Unknowns, tree: int, later: int, first: int) -> int:
     """List variables of a tree and of the later trees coupled with it; their number."""
     own = world.trunk[tree + 1] - world.trunk[tree]
     for k in lanes(own):
@@ -54,7 +56,7 @@ def list_trees(world: SlotWorld, its: Coupled, tree: int, later: int, first: int
 
 
 @procedure
-def order_trees(world: SlotWorld, its: Coupled, used: int) -> int:
+def order_trees(world: SlotWorld, its: Unknowns, used: int) -> int:
     """Order trees by minimum degree and list their variables; the number of trees.
 
     The one with the fewest neighbours comes next (minimum degree). ``order`` has of each where its
@@ -96,14 +98,14 @@ def order_trees(world: SlotWorld, its: Coupled, used: int) -> int:
 
 @procedure(inline=True)
 def add_column(
-    world: SlotWorld, its: Coupled, s: int, e: int, first: int, W: "float[:, 9]"
+    world: SlotWorld, its: Unknowns, s: int, e: int, first: int, rows: int, W: "float[:, 9]"
 ) -> None:
     """Add a lane's rows of one column of a contact's ``Yᵀ W Y`` to the matrix ``K``.
 
     Four numbers are read before any is written, so that reads do not wait for each other.
     """
     wide, own = wide_of(world), its.carrier[s] * world.deep
-    rows, n = max(1, lane_count() // world.deep), world.moves[its.carrier[s]]
+    n = world.moves[its.carrier[s]]
     x, y = local("float", 2, 3)
     row_of(world, its, s, e, x)
     y[:] = view(W[s], 0, 3, 3) @ x
@@ -125,7 +127,7 @@ def add_column(
 
 @procedure
 def couple_trees(
-    world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
+    world: SlotWorld, its: Unknowns, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
     """Build the matrix ``K = 1 + Yᵀ W Y`` and the right side ``-Yᵀ w``."""
     wide = wide_of(world)
@@ -139,35 +141,39 @@ def couple_trees(
     press(world, its, used, w, its.older)
     for k in lanes(world.nv):
         its.older[k] = -its.older[k]
-    rows = max(1, lane_count() // world.deep)
-    for s in range(used):
-        if W[s, 0] > 0.0:
-            for k in lanes(rows * world.deep):
-                add_column(world, its, s, k % world.deep, k // world.deep, W)
+    first = 0
+    for c in range(its.ends[0] if used > 0 else 0):  # contacts that share no variables
+        each = (its.ends[1 + c] - first) * world.deep
+        rows = max(1, lane_count() // each)
+        for k in lanes(rows * each):
+            s = first + k % each // world.deep
+            if W[s, 0] > 0.0:
+                add_column(world, its, s, k % world.deep, k // each, rows, W)
+        first = its.ends[1 + c]
 
 
 @procedure(inline=True)
 def factor_panel(
     world: SlotWorld,
-    its: Coupled,
-    first: int,
+    its: Unknowns,
+    own: int,
     width: int,
     P: "float[PANEL, PANEL]",
     one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """LU-factor a diagonal panel of ``K``, with inverse pivots and forward substitution.
+    """Factor a diagonal panel in registers, with reciprocal pivots and its right side.
 
-    All lanes do the same. Where there are fewer variables, the rest is that of the identity.
+    Its variables are ``own`` and the next ones. All lanes do the same. Where there are fewer
+    variables, the rest is that of the identity.
     """
     wide = wide_of(world)
     for a in range(PANEL):
-        i = its.listed[first + a] if a < width else 0
-        t[a] = its.older[i] if a < width else 0.0
+        t[a] = its.older[own + a] if a < width else 0.0
         for c in range(PANEL):
             P[a, c] = 1.0 if a == c else 0.0
             if a < width and c < width:
-                P[a, c] = world.K[i * wide + its.listed[first + c]]
+                P[a, c] = world.K[(own + a) * wide + own + c]
     for a in range(PANEL):
         one[a] = 1.0 / P[a, a]
         for c in range(PANEL):
@@ -182,106 +188,132 @@ def factor_panel(
 @procedure(inline=True)
 def keep_panel(
     world: SlotWorld,
-    its: Coupled,
-    first: int,
+    its: Unknowns,
+    own: int,
     width: int,
     P: "float[PANEL, PANEL]",
+    one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """Store the upper factor and the substituted right side of a diagonal panel."""
+    """Store the upper factor, with reciprocal pivots, and the right side of a diagonal panel."""
     wide = wide_of(world)
-    for _ in lanes(1):
+    for a in range(PANEL):
+        if a < width:
+            its.older[own + a] = t[a]
+            for c in range(PANEL):
+                if c >= a and c < width:
+                    world.K[(own + a) * wide + own + c] = one[a] if c == a else P[a, c]
+
+
+@procedure(inline=True)
+def divide_by_panel(
+    world: SlotWorld,
+    its: Unknowns,
+    i: int,
+    own: int,
+    width: int,
+    P: "float[PANEL, PANEL]",
+    one: "float[PANEL]",
+    t: "float[PANEL]",
+) -> None:
+    """Factors of a variable after a panel: its row and its column, and its right side."""
+    wide = wide_of(world)
+    x, y = local("float", 2, PANEL)
+    z = its.older[i]
+    for c in range(PANEL):
+        x[c] = 0.0
+        y[c] = 0.0
+        if c < width:
+            x[c] = world.K[i * wide + own + c]
+            y[c] = world.K[(own + c) * wide + i]
+    for c in range(PANEL):
         for a in range(PANEL):
-            if a < width:
-                i = its.listed[first + a]
-                its.older[i] = t[a]
-                for c in range(PANEL):
-                    if c >= a and c < width:
-                        world.K[i * wide + its.listed[first + c]] = P[a, c]
+            if a < c:
+                x[c] -= x[a] * P[a, c]
+                y[c] -= P[c, a] * y[a]
+        x[c] *= one[c]
+        z -= x[c] * t[c]
+    its.older[i] = z
+    for c in range(PANEL):
+        if c < width:
+            world.K[i * wide + own + c] = x[c]
+            world.K[(own + c) * wide + i] = y[c]
 
 
 @procedure
-def eliminate_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
-    """Eliminate a panel of variables of ``K`` from the ``rest`` of its tree's list."""
-    wide = wide_of(world)
+def eliminate_panel(world: SlotWorld, its: Unknowns, first: int, width: int, rest: int) -> None:
+    """Eliminate a panel of variables of ``K`` from the ``rest`` of its tree's list.
+
+    Those of a panel follow one another.
+    """
+    wide, own, after = wide_of(world), its.listed[first], first + width
     P = local("float", PANEL, PANEL)
     one, t = local("float", 2, PANEL)
-    factor_panel(world, its, first, width, P, one, t)
-    keep_panel(world, its, first, width, P, t)
-    after = first + width
-    for k in lanes(rest):
-        i = its.listed[after + k]
-        x, y = local("float", 2, PANEL)
-        z = its.older[i]
-        for c in range(PANEL):
-            x[c] = 0.0
-            y[c] = 0.0
-            if c < width:
-                j = its.listed[first + c]
-                x[c] = world.K[i * wide + j]
-                y[c] = world.K[j * wide + i]
-        for c in range(PANEL):
-            for a in range(PANEL):
-                if a < c:
-                    x[c] -= x[a] * P[a, c]
-                    y[c] -= P[c, a] * y[a]
-            x[c] *= one[c]
-            z -= x[c] * t[c]
-        its.older[i] = z
-        for c in range(PANEL):
-            if c < width:
-                j = its.listed[first + c]
-                world.K[i * wide + j] = x[c]
-                world.K[j * wide + i] = y[c]
+    factor_panel(world, its, own, width, P, one, t)
+    for k in lanes(rest + 1):
+        if k == rest:
+            keep_panel(world, its, own, width, P, one, t)
+        else:
+            divide_by_panel(world, its, its.listed[after + k], own, width, P, one, t)
     groups = (rest + COLUMNS - 1) // COLUMNS
     for k in lanes(rest * groups):
-        i, e = its.listed[after + k // groups], COLUMNS * (k % groups)
+        row, e = its.listed[after + k // groups] * wide, COLUMNS * (k % groups)
         lost = local("float", COLUMNS)
-        lost[:] = 0.0
+        column = local("int", COLUMNS)
+        for r in range(COLUMNS):
+            column[r] = its.listed[after + min(e + r, rest - 1)]
+            lost[r] = 0.0
         for c in range(PANEL):
             if c < width:
-                j = its.listed[first + c]
-                part = world.K[i * wide + j]
+                part = world.K[row + own + c]
                 for r in range(COLUMNS):
-                    if e + r < rest:
-                        lost[r] += part * world.K[j * wide + its.listed[after + e + r]]
+                    lost[r] += part * world.K[(own + c) * wide + column[r]]
         for r in range(COLUMNS):
             if e + r < rest:
-                world.K[i * wide + its.listed[after + e + r]] -= lost[r]
+                world.K[row + column[r]] -= lost[r]
 
 
 @procedure
-def substitute_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
-    """Back-substitute a panel's variables from the ``rest`` of its tree's list."""
-    wide = wide_of(world)
+def substitute_panel(world: SlotWorld, its: Unknowns, first: int, width: int, rest: int) -> None:
+    """Back-substitute a panel's variables from the ``rest`` of its tree's list.
+
+    Few others are summed up by a lane for each variable, and many by all lanes.
+    """
+    wide, own, after = wide_of(world), its.listed[first], first + width
     x = local("float", PANEL)
     x[:] = 0.0
-    for k in lanes(rest):
-        j = its.listed[first + width + k]
-        z = its.older[j]
+    if rest > FEW:
+        for k in lanes(rest):
+            j = its.listed[after + k]
+            z = its.older[j]
+            for a in range(PANEL):
+                if a < width:
+                    x[a] += world.K[(own + a) * wide + j] * z
         for a in range(PANEL):
-            if a < width:
-                x[a] += world.K[its.listed[first + a] * wide + j] * z
-    for a in range(PANEL):
-        x[a] = lane_sum(x[a])
+            x[a] = lane_sum(x[a])
+    for a in lanes(width if rest <= FEW else 0):
+        z = its.older[own + a]
+        for k in range(rest):
+            j = its.listed[after + k]
+            z -= world.K[(own + a) * wide + j] * its.older[j]
+        its.older[own + a] = z
     for turn in range(PANEL):
         a = PANEL - 1 - turn
         if a < width:
-            i = its.listed[first + a]
-            x[a] = its.older[i] - x[a]
+            x[a] = its.older[own + a] - x[a]
             for c in range(PANEL):
                 if c > a and c < width:
-                    x[a] -= world.K[i * wide + its.listed[first + c]] * x[c]
-            x[a] /= world.K[i * wide + i]
+                    x[a] -= world.K[(own + a) * wide + own + c] * x[c]
+            x[a] *= world.K[(own + a) * wide + own + a]
     for _ in lanes(1):
         for a in range(PANEL):
             if a < width:
-                its.older[its.listed[first + a]] = x[a]
+                its.older[own + a] = x[a]
 
 
 @procedure
 def gained_across(
-    world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
+    world: SlotWorld, its: Unknowns, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
     """Solve ``(1 + Yᵀ W Y) older = -Yᵀ w`` over trees coupled by contacts."""
     couple_trees(world, its, used, many, w, W)

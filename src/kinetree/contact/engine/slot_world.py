@@ -168,6 +168,41 @@ class SlotWorld:
     work: "float[:]"
 
 
+@record
+class Unknowns:
+    """Unknowns of the contacts with slots, in the memory that lanes share.
+
+    Attributes:
+        carrier: of slots.
+        mu, target, b: friction, normal velocities that are wanted, and velocities without impulses.
+        lam, v: impulses, and ``Yᵀ lam``.
+        w, W: velocities, and blocks of Newton's method; of sweeps the best impulses, and three
+            earlier ones.
+        older: ``v`` before, or what Newton's method gains.
+        rows: where contacts couple trees, ``Y``: a number of all slots, then the next one;
+            ``3 x deep`` of them, normal first.
+        best: the best impulses of Newton's method.
+        ends: how many classes there are, and how many slots these and those before have.
+        joined, order, listed: see ``slot_trees``.
+    """
+
+    carrier: "int[:]"
+    mu: "float[:]"
+    target: "float[:]"
+    b: "float[:]"
+    lam: "float[:]"
+    v: "float[:]"
+    w: "float[:]"
+    W: "float[:]"
+    older: "float[:]"
+    rows: "float[:]"
+    best: "float[:]"
+    ends: "int[:]"
+    joined: "int[:]"
+    order: "int[:]"
+    listed: "int[:]"
+
+
 @procedure(inline=True)
 def number_of(world: SlotWorld, s: int, k: int, size: int) -> int:
     """Offset of number ``k`` of slot ``s``, where each slot has ``size`` numbers."""

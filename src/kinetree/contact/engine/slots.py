@@ -45,7 +45,7 @@ from kinetree.contact.engine.slot_points import (
     touch_plane,
 )
 from kinetree.contact.engine.slot_sweeps import sweep_slots
-from kinetree.contact.engine.slot_world import SlotWorld, number_of
+from kinetree.contact.engine.slot_world import SlotWorld, Unknowns, number_of
 
 REPORT_SIZE = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
@@ -116,6 +116,9 @@ def enter_contacts(world: SlotWorld, used: int, pairs: PairTables) -> None:
     """
     wait = world.numbers[1]
     time = world.numbers[0] - wait
+    before = view(world.work, 0)  # at hand for all contacts
+    for k in lanes(world.slots if used > 0 else 0):
+        before[k] = world.force[4 * k * world.force_step]
     for s in lanes(used):
         c = int(world.taken[s * world.taken_step])
         R = local("float", 3, 3)
@@ -133,10 +136,11 @@ def enter_contacts(world: SlotWorld, used: int, pairs: PairTables) -> None:
             world.place[number_of(world, s, 9 + r, 12) * world.place_step] = p[r]
             for k in range(3):
                 world.place[number_of(world, s, 3 * r + k, 12) * world.place_step] = R[r, k]
+        same = -1
         for k in range(world.slots):
-            if world.force[4 * k * world.force_step] == float(column + 1):
-                for r in range(3):
-                    f[r] = world.force[(4 * k + 1 + r) * world.force_step]
+            same = k if before[k] == float(column + 1) else same
+        for r in range(3 if same >= 0 else 0):
+            f[r] = world.force[(4 * same + 1 + r) * world.force_step]
         if f[0] > 0.0:  # it goes on
             gap -= wait * wait * gain[0] / 2.0
         world.taken[s * world.taken_step] = float(column)
@@ -225,7 +229,8 @@ def slot_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 def rows_size(tables: dict) -> int:
     """Number of floats in the workspace of ``slot_rows``."""
-    return tables["inverses"] + 6 * tables["nv"]
+    coupled = 13 * tables["slots"] if tables["trees"] else 0
+    return tables["inverses"] + 6 * tables["nv"] + coupled
 
 
 def newton_size(tables: dict) -> int:
@@ -247,116 +252,91 @@ def wanted_speed(world: SlotWorld, s: int, v: float, before: float) -> float:
 
 
 @procedure
-def slot_impulses(live: int, world: SlotWorld) -> None:
-    """Solve a world's contact impulses in slots, and apply them to its velocities.
-
-    ``work`` has room for 2 ``nv`` + 2 + 21 ``slots`` numbers.
-    """
-    h = world.numbers[0]
-    used = int(world.found[0]) if live > 0 else 0
-    v = view(world.work, 0)
-    older = view(world.work, world.nv + 1)
-    at = 2 * world.nv + 2
-    carrier = view(world.work, at)
-    mu = view(world.work, at + world.slots)
-    target = view(world.work, at + 2 * world.slots)
-    b = view(world.work, at + 3 * world.slots)
-    lam = view(world.work, at + 6 * world.slots)
-    last = view(world.work, at + 9 * world.slots, 3 * world.slots, 3)
-    w = view(world.work, at + 18 * world.slots)
-    W = view(world.work, at + 9 * world.slots, world.slots, 9)  # in place of ``last``
+def enter_impulses(world: SlotWorld, its: Unknowns, used: int) -> float:
+    """Unknowns of the contacts, from the impulses of the step before; the largest velocity."""
     for k in lanes(world.nv + 1):
-        v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
+        its.v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
     for s in lanes(used):
         at = SLOT_SIZE * s
-        carrier[s] = world.slot[at * world.slot_step]
-        mu[s] = world.slot[(at + 1) * world.slot_step]
+        its.carrier[s] = int(world.slot[at * world.slot_step])
+        its.mu[s] = world.slot[(at + 1) * world.slot_step]
         for r in range(3):
-            b[3 * s + r] = world.slot[(at + 3 + r) * world.slot_step]
-            lam[3 * s + r] = h * world.start[(4 * s + 1 + r) * world.start_step]
-    speeds(world, used, carrier, b, v, w)
+            its.b[3 * s + r] = world.slot[(at + 3 + r) * world.slot_step]
+            force = world.start[(4 * s + 1 + r) * world.start_step]
+            its.lam[3 * s + r] = world.numbers[0] * force
+    speeds(world, its, used)
     largest = 0.0
     for s in lanes(used):
         n = 3 * s
-        wanted = wanted_speed(world, s, w[n], b[n])
-        target[s] = wanted
+        wanted = wanted_speed(world, s, its.w[n], its.b[n])
+        its.target[s] = wanted
         for r in range(3):
-            largest = max(largest, abs(w[n + r]))
-            b[n + r] = w[n + r] + world.slot[(SLOT_SIZE * s + 6 + r) * world.slot_step]
-        b[n] += wanted
-    enough = world.numbers[2] * (1.0 + lane_max(largest))
+            largest = max(largest, abs(its.w[n + r]))
+            gained = world.slot[(SLOT_SIZE * s + 6 + r) * world.slot_step]
+            its.b[n + r] = its.w[n + r] + gained
+        its.b[n] += wanted
+    effect_of_impulses(world, its, used, world.nv)
+    return lane_max(largest)
+
+
+@procedure
+def slot_impulses(live: int, world: SlotWorld, its: Unknowns) -> None:
+    """Impulses of the contacts with slots, and what they do to velocities."""
+    used = int(world.found[0]) if live > 0 else 0
+    enough = world.numbers[2] * (1.0 + enter_impulses(world, its, used))
     if world.loose[0] > 0.0:
         enough *= world.first
-    effect_of_impulses(world, used, world.nv, carrier, lam, v)
     left, rounds, error = used, 0, 0.0
     for n in range(world.tries):
-        later = min(world.serious, 2.0) * enough
-        more, less = sweep_slots(world, left, enough, later, carrier, mu, b, lam, v, last, older, w)
+        more, less = sweep_slots(world, its, left, enough, min(world.serious, 2.0) * enough)
         rounds += more
         error = less if left > 0 else error
         for s in lanes(used if n == 0 else 0):
-            world.held[(4 * s + 1) * world.held_step] = lam[3 * s]
+            world.held[(4 * s + 1) * world.held_step] = its.lam[3 * s]
         left = left if error > world.serious * enough else 0
         if worlds_max(left) == 0:
             break
-        less = finish_by_newton(
-            world,
-            left,
-            MAX_NEWTON_STEPS,
-            HEAVY_WEIGHT if n % 2 else world.proximal_weight,
-            world.proximal_weight,
-            enough,
-            carrier,
-            mu,
-            b,
-            lam,
-            v,
-            w,
-            older,
-            W,
-        )
+        heavy = HEAVY_WEIGHT if n % 2 else world.proximal_weight
+        less = finish_by_newton(world, its, left, MAX_NEWTON_STEPS, heavy, enough)
         error = less if left > 0 else error
         left = left if error > world.nearly * enough else 0
-    speeds(world, used, carrier, b, v, w)
+    speeds(world, its, used)
     for k in lanes(world.nv if live > 0 else 0):
-        world.u[k * world.u_step] = v[k]
-    report_impulses(live, world, used, mu, target, lam, w)
+        world.u[k * world.u_step] = its.v[k]
+    report_impulses(live, world, its, used)
     if live > 0:
         world.reported[0] = error
         world.reported[5] = float(rounds)
 
 
 @procedure
-def report_impulses(
-    live: int,
-    world: SlotWorld,
-    used: int,
-    mu: "float[:]",
-    target: "float[:]",
-    lam: "float[:]",
-    w: "float[:]",
-) -> None:
+def report_impulses(live: int, world: SlotWorld, its: Unknowns, used: int) -> None:
     """Write held contact forces, and residuals, contact work and loss of a world."""
     h = world.numbers[0]
     cone, power, done, lost = 0.0, 0.0, 0.0, 0.0
     for s in lanes(used):
         n = 3 * s
+        mu = its.mu[s]
+        lam, w = local("float", 2, 3)
+        for r in range(3):
+            lam[r] = its.lam[n + r]
+            w[r] = its.w[n + r]
         world.held[4 * s * world.held_step] = world.taken[s * world.taken_step] + 1.0
         touches = world.light if world.held[(4 * s + 1) * world.held_step] > 0.0 else 0.0
-        sliding = sqrt(lam[n + 1] * lam[n + 1] + lam[n + 2] * lam[n + 2])
-        cone = max(cone, sliding - mu[s] * lam[n])
-        slip = sqrt(w[n + 1] * w[n + 1] + w[n + 2] * w[n + 2])
-        slip = lam[n + 1] * w[n + 1] + lam[n + 2] * w[n + 2] + mu[s] * lam[n] * slip
-        power = max(power, abs(lam[n] * w[n]), abs(slip))
+        sliding = sqrt(lam[1] * lam[1] + lam[2] * lam[2])
+        cone = max(cone, sliding - mu * lam[0])
+        slip = sqrt(w[1] * w[1] + w[2] * w[2])
+        slip = lam[1] * w[1] + lam[2] * w[2] + mu * lam[0] * slip
+        power = max(power, abs(lam[0] * w[0]), abs(slip))
         for r in range(3):
             world.held[(4 * s + 1 + r) * world.held_step] = (
-                max(lam[n] / h, touches) if r == 0 else lam[n + r] / h
+                max(lam[0] / h, touches) if r == 0 else lam[r] / h
             )
-            there = w[n + r] - (target[s] if r == 0 else 0.0)
-            done += lam[n + r] * there
+            there = w[r] - (its.target[s] if r == 0 else 0.0)
+            done += lam[r] * there
             before = world.slot[number_of(world, s, 3 + r, SLOT_SIZE) * world.slot_step]
             before -= world.slot[number_of(world, s, 6 + r, SLOT_SIZE) * world.slot_step]
-            lost += lam[n + r] * (there - before) / 2.0
+            lost += lam[r] * (there - before) / 2.0
     for k in lanes(4 * (world.slots - used) if live > 0 else 0):
         world.held[(4 * used + k) * world.held_step] = 0.0
     cone, power, done, lost = lane_max(cone), lane_max(power), lane_sum(done), lane_sum(lost)

@@ -79,13 +79,15 @@ SWEEPS_ALONE = {"sweeps": 48, "tries": 1, "serious": 1e30}
 COUPLED = {"sweeps": 8, "tries": 6}
 """The same in single precision where bodies that move rest on each other: Newton's method comes
 first there, and sweeps, of which stacks need hundreds, only before it is tried again."""
-LANES_OF_IMPULSES = 32
-"""Lanes of a GPU that take a world where bodies that move touch each other, for rows and impulses:
-contacts that share no tree are solved side by side, and no world waits for another one."""
+LANES_OF_ROWS = 32
+"""Lanes of a GPU that take a world where bodies that move touch each other, for rows of contacts:
+those that share no tree are solved side by side, and no world waits for another one."""
 LANES_OF_CONTACTS = 8
 """The same for contacts: few of them are near."""
-MAX_SHARED = 7_168
-"""Numbers of a world that lanes share, at most: eight warps have room for as many."""
+LANES_OF_BLOCK = 256
+"""Those of all worlds that a multiprocessor takes at once; for impulses, worlds share them."""
+SHARED_OF_BLOCK, MAX_SHARED = 229_000, 96 * 1024
+"""Bytes of memory that lanes share: of all these worlds, and of one at most."""
 MAX_TRACED = 16
 """Pairs of shapes with fixed ones other than planes whose closed forms are part of the code."""
 AIM = {"float32": 1.0, "float64": 0.1}
@@ -315,22 +317,26 @@ class SlotStep(ContactStep):
         slots, nv, solver = self.slots, len(at.v), self._solver
         known = {"numbers": self._numbers(at), **entered}
         results = {"held": (4 * slots,), "u": (nv,), "reported": (REPORT_SIZE,)}
-        procedure, work = slot_impulses, {"work": 2 * nv + 2 + 21 * slots}
+        procedure, work = slot_impulses, self._unknowns
         matrix = newton_size(self._tables)
         if self._couples:
-            procedure, work = coupled_impulses, self._coupled_work
+            procedure, work = coupled_impulses, {**self._unknowns, **self._coupled_unknowns}
             matrix = nv * (nv + 1)
-        if matrix + sum(work.values()) < MAX_SHARED and self._couples:
+        lanes, size = 0, 4 if self._dtype == "float32" else 8
+        if self._couples and size * (matrix + sum(work.values())) <= MAX_SHARED:
             work["K"] = matrix
         else:
             results["K"] = (matrix,)
+        if self._couples:
+            lanes = lanes_that_fit(size * sum(work.values()))
 
         def once(state):
             mean, held, loose = state[:3]
             bias = self._bias(at.middle, mean) + system.resists.more(2 * (mean - at.v))
             z = system.root * system.inertia.half(at.h * (system.explicit - bias))
             given = {**known, "loose": [loose], "z": z, "start": held}
-            held, u, reported = self._routine(procedure, given, results, work, solver)[:3]
+            found = self._routine(procedure, given, results, work, solver, lanes=lanes)
+            held, u, reported = found[:3]
             after = at.v + system.response(z + u)
             return (at.v + after) / 2, held, loose - 1, after, reported
 
@@ -340,13 +346,11 @@ class SlotStep(ContactStep):
         return after, mean, held, reported
 
     @property
-    def _coupled_work(self) -> dict[str, int]:
-        """Array sizes of the ``Coupled`` workspace of several moving bodies, by name."""
-        tables, slots, nv, deep = self._tables, self.slots, len(self._chains), self._tables["deep"]
-        sizes = sorted(np.diff(tables["trunk"]).tolist())
+    def _unknowns(self) -> dict[str, int]:
+        """Sizes of the arrays of ``slot_world.Unknowns``, by name."""
+        slots, nv = self.slots, len(self._chains)
         return {
             "carrier": slots,
-            "rows": 3 * deep * odd(slots),
             "mu": slots,
             "target": slots,
             "b": 3 * slots,
@@ -355,6 +359,15 @@ class SlotStep(ContactStep):
             "w": 3 * slots,
             "W": 9 * slots,
             "older": nv + 1,
+        }
+
+    @property
+    def _coupled_unknowns(self) -> dict[str, int]:
+        """Sizes of those that there are where contacts couple trees."""
+        tables, slots = self._tables, self.slots
+        sizes = sorted(np.diff(tables["trunk"]).tolist())
+        return {
+            "rows": 3 * tables["deep"] * odd(slots),
             "best": 3 * slots,
             "ends": slots + 1,
             "joined": tables["trees"],
@@ -602,15 +615,15 @@ class SlotStep(ContactStep):
         )
         return {"shapes": own, "touch": touch}
 
-    def _routine(self, procedure, arguments, results, work, given=None, own=None):
+    def _routine(self, procedure, arguments, results, work, given=None, own=None, lanes=0):
         """Traced results of a slot procedure, called with those of ``arguments`` that it takes."""
         names = wanted_by(procedure, {"pairs", *(own or {})})
         known = {n: x for n, x in self._tables.items() if n in names}
         arguments = {n: x for n, x in arguments.items() if n in names}
         given = {**known, **(given or {})}
-        lanes = LANES_OF_CONTACTS if self._couples else 0
-        if procedure in (coupled_rows, coupled_impulses, coupled_shift):
-            lanes = LANES_OF_IMPULSES
+        if self._couples and not lanes:
+            several = procedure in (coupled_rows, coupled_shift)
+            lanes = LANES_OF_ROWS if several else LANES_OF_CONTACTS
         return routine(procedure, given, arguments, results, work, own, SHARED, lanes)
 
     def _poses(self, model, q):
@@ -713,6 +726,12 @@ class SlotStep(ContactStep):
 
         (state, _), _ = repeat(some, ((look(q, qd), farthest), 1.0), TRIES)
         return state[0], state[1], state[3][0]
+
+
+def lanes_that_fit(size: int) -> int:
+    """Lanes of a world that needs so many bytes, so that as many worlds as fit have all of them."""
+    worlds = max(1, SHARED_OF_BLOCK // max(size, 1))
+    return max(LANES_OF_ROWS, 1 << (LANES_OF_BLOCK // worlds).bit_length() - 1)
 
 
 def _points(pair):
