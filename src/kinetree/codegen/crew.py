@@ -58,7 +58,7 @@ class Crew:
         atexit.register(self.close)
 
     def have(self, count: int) -> int:
-        """Let there be so many threads, the caller's included: how many there are, at most."""
+        """Start worker threads up to ``count``, the caller included; how many there are."""
         count = min(count, MOST)
         if len(self._threads) < count - 1:
             serve = _function("serve")
@@ -71,7 +71,7 @@ class Crew:
         return count
 
     def close(self) -> None:
-        """End all threads, which finish what they have taken."""
+        """End all worker threads after the work that they have taken."""
         self.desk[OVER] = 1
         for k, thread in enumerate(self._threads, 1):
             _function("wake")(self.address, k)
@@ -80,7 +80,7 @@ class Crew:
 
 @cache
 def the_crew() -> Crew:
-    """The crew of this process."""
+    """Crew of worker threads of this process."""
     return Crew()
 
 
@@ -90,12 +90,12 @@ if hasattr(os, "register_at_fork"):  # threads do not survive in a forked proces
 
 @cache
 def can_help() -> bool:
-    """Whether there can be a crew: its threads wait for locks of CPython."""
+    """Whether worker threads can be used: they wait for locks of CPython."""
     return sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
 def shared_code(procedure: Procedure, records: list[Any]) -> Code:
-    """Code that shares ``frame[ITEMS]`` items out among ``frame[LIMIT]`` threads.
+    """Machine code that distributes ``frame[ITEMS]`` items over ``frame[LIMIT]`` threads.
 
     Args:
         procedure: takes a record and the number of an item, and returns nothing.
@@ -112,25 +112,25 @@ def shared_code(procedure: Procedure, records: list[Any]) -> Code:
 
 
 def is_of_crew(code: Code) -> bool:
-    """Whether the threads that share the items of a code are those of this process."""
+    """Whether code distributes items over worker threads of this process."""
     return int(code.frame[0]) == the_crew().address
 
 
 @cache
 def _code():
-    """Machine code of a crew."""
+    """Machine code of the worker threads."""
     return code_of(crew_text())
 
 
 @cache
 def _function(name):
-    """A function of it that takes the desk and the number of a thread."""
+    """Function of the workers' machine code, with the shared memory and a thread's number."""
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_code().address(name))
 
 
 @cache
 def _host():
-    """Functions of the interpreter for locks that may be waited for without its own lock."""
+    """Functions of CPython for locks that are waited for without the interpreter lock."""
     api: Any = ctypes.PyDLL("", handle=ctypes.pythonapi._handle)
     api.allocate, api.acquire = api.PyThread_allocate_lock, api.PyThread_acquire_lock
     api.release, api.allocate.restype = api.PyThread_release_lock, ctypes.c_void_p
@@ -139,5 +139,5 @@ def _host():
 
 
 def _address(function):
-    """Address of a function of C."""
+    """Address of a C function of ctypes."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0

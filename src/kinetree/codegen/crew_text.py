@@ -266,7 +266,7 @@ end:
 
 
 def crew_text() -> str:
-    """The text of LLVM for this machine."""
+    """LLVM IR of the worker threads, for this machine."""
     declared, pause = _PAUSES.get(platform.machine().lower(), ("", ""))
     text = "\n".join([declared, _CLAIM, _TAKE, _SEAT, _SERVE, _SHARE])
     names = {name: globals()[name] for name in _NUMBERS}

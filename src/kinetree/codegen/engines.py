@@ -24,11 +24,11 @@ class MachineCode:
             self._kept.append(other)
 
     def address(self, name):
-        """Address of a function."""
+        """Address of a function in the machine code, by name."""
         return _engines[self._number].get_function_address(name)
 
     def global_address(self, name):
-        """Address of a global variable."""
+        """Address of a global variable in the machine code, by name."""
         return _engines[self._number].get_global_value_address(name)
 
 

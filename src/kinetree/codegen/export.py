@@ -113,7 +113,7 @@ class _Project:
         self.banner = _comment([banner, "Do not edit: export again instead."])
 
     def header(self):
-        """Text of the header file, with declarations and conventions."""
+        """Text of the exported C header, with declarations and conventions."""
         guard = f"{self.prefix.upper()}_H"
         conventions = [
             f"All numbers are {self.c.real}; arrays are flat, last axis fastest. Outputs must not",
@@ -149,13 +149,13 @@ class _Project:
         return f"{_comment(lines)}\n{declaration(f.program, self.dtype, self._name(f))};"
 
     def source(self):
-        """Text of the C source file."""
+        """Text of the exported C source file."""
         texts = [self._definition(f) for f in self.functions]
         include = f'#include "{self.prefix}.h"\n\n#include <math.h>'
         return "\n\n".join([self.banner, include, *texts]) + "\n"
 
     def _definition(self, f):
-        """Definition of a function in C."""
+        """C definition of an exported function."""
         name = self._name(f)
         if f.loops is None:
             return render(f.program, self.dtype, name=name, labels=f.labels)
@@ -216,7 +216,7 @@ class _Project:
         return f"static const {real} {name}[{len(rows)}][{size}] = {{\n{body}\n}};"
 
     def makefile(self):
-        """Text of the makefile."""
+        """Text of the makefile for exported C code."""
         p = self.prefix
         head = "\n".join(f"# {line.strip()}" for line in self.banner.strip("/* \n").split("\n *"))
         return (

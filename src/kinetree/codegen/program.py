@@ -154,7 +154,7 @@ class Argument:
 
     @property
     def size(self) -> int:
-        """Number of scalars in the array."""
+        """Number of scalars in the argument's array."""
         return prod(self.shape)
 
 

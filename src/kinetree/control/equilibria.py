@@ -72,7 +72,7 @@ class Equilibrium(NamedTuple):
     """(..., nv), zero at joints that are not driven"""
 
     def _repr_html_(self):
-        """Table for notebooks."""
+        """HTML table of this object for notebooks."""
         return block("Equilibrium", matrix("q", self.q), matrix("tau", self.tau))
 
 

@@ -13,7 +13,7 @@ from kinetree.codegen.procedures import lanes, procedure, unroll, view
 
 @procedure(inline=True)
 def eliminate(L: "float[:]", n: int, columns: int, x: "float[32]"):
-    """Factors ``L D Lᵀ`` of a matrix from its columns; inverse pivots are on the diagonal of ``L``.
+    """Factorise ``L D Lᵀ`` from columns held by lanes; inverse pivots on the diagonal of ``L``.
 
     Row ``k`` of ``L`` has column ``k`` of the factor. Further columns become ``L⁻¹`` times them.
     """
@@ -33,7 +33,7 @@ def eliminate(L: "float[:]", n: int, columns: int, x: "float[32]"):
 
 @procedure(inline=True)
 def solve_forward(L: "float[:]", n: int, x: "float[32]"):
-    """``L⁻¹ x``."""
+    """Solve ``L x = b`` in place, for a unit lower-triangular factor."""
     for k in unroll(n):
         for i in unroll(k + 1, n):
             x[i] -= L[k * n + i] * x[k]
@@ -41,7 +41,7 @@ def solve_forward(L: "float[:]", n: int, x: "float[32]"):
 
 @procedure(inline=True)
 def solve_backward(L: "float[:]", n: int, x: "float[32]"):
-    """``L⁻ᵀ D⁻¹ x``."""
+    """Solve ``D Lᵀ x = b`` in place, from the factors ``L D Lᵀ``."""
     for k in unroll(n):
         x[k] *= L[k * n + k]
     for e in unroll(n):
@@ -52,7 +52,7 @@ def solve_backward(L: "float[:]", n: int, x: "float[32]"):
 
 @procedure(inline=True)
 def has_right_signs(L: "float[:]", n: int, first: int) -> bool:
-    """Whether the first pivots are positive, and those after them negative."""
+    """Whether the first pivots are positive, and all those after them negative."""
     wrong = 0
     for k in range(n):
         pivot = L[k * n + k] if k < first else -L[k * n + k]

@@ -31,7 +31,7 @@ class LQRGain(NamedTuple):
     """(..., states, states)"""
 
     def _repr_html_(self):
-        """Matrices for notebooks."""
+        """HTML of the matrices for notebooks."""
         return block("Feedback u = -K x", matrix("K", self.K), fold("P", matrix("P", self.P)))
 
 

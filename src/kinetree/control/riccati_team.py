@@ -21,32 +21,32 @@ LINES = 32
 
 
 def team_panel_of(n: int, m: int, turns: int) -> int:
-    """Numbers of the matrices of one step, for ``n`` states and ``m`` controls."""
+    """Size of one step's working matrices, for ``n`` states and ``m`` controls [numbers]."""
     size, nv = n + m, n // 2
     products = nv * size + max(nv * size, n + 72 * turns)
     return n * (n + 1) + max(products, m * m + max(m * (size + 1), 2 * m * (n + 1))) + 8
 
 
 def count_tiles(n: int, m: int) -> int:
-    """Tiles of the matrix of a knot."""
+    """Number of tiles of a knot's matrix, for ``n`` states and ``m`` controls."""
     starts = [*range(0, m, 6), *range(m, m + n // 2, 6), *range(m + n // 2, n + m, 6)]
     return sum(-(-(n + m - r) // 4) for r in starts)
 
 
 def has_room(n: int, m: int, lanes: int) -> bool:
-    """Whether each of a number of lanes has a tile, and a column of controls."""
+    """Whether a team of ``lanes`` has a lane for each tile and each column of controls."""
     return count_tiles(n, m) <= lanes and n + m < lanes and m < LINES
 
 
 @procedure(inline=True)
 def across(x: Horizon, r: int) -> int:
-    """Tiles side by side that have row ``r`` from its diagonal on."""
+    """Number of tiles side by side from the diagonal on, in row ``r`` of a knot's matrix."""
     return (x.n + x.m - r + 3) // 4
 
 
 @procedure(inline=True)
 def rows_end(x: Horizon, r: int) -> int:
-    """The row after a tile from row ``r`` on: of controls, of positions or of velocities."""
+    """Row after a tile that begins at row ``r``, within controls, positions or velocities."""
     end = x.n + x.m
     if r < x.m:
         end = x.m
@@ -57,7 +57,7 @@ def rows_end(x: Horizon, r: int) -> int:
 
 @procedure(inline=True)
 def row_of_tile(x: Horizon, tile: int) -> int:
-    """First row of a tile."""
+    """First row of a tile of a knot's matrix."""
     r, t = 0, tile
     while t >= across(x, r):
         t -= across(x, r)
@@ -67,7 +67,7 @@ def row_of_tile(x: Horizon, tile: int) -> int:
 
 @procedure(inline=True)
 def column_of_tile(x: Horizon, tile: int) -> int:
-    """First column of a tile."""
+    """First column of a tile of a knot's matrix."""
     r, t = 0, tile
     while t >= across(x, r):
         t -= across(x, r)
@@ -77,7 +77,7 @@ def column_of_tile(x: Horizon, tile: int) -> int:
 
 @procedure(inline=True)
 def all_tiles(x: Horizon) -> int:
-    """``count_tiles``, in compiled code."""
+    """Number of tiles of a knot's matrix, as a procedure."""
     r, count = 0, 0
     while r < x.n + x.m:
         count += across(x, r)
@@ -89,7 +89,7 @@ def all_tiles(x: Horizon) -> int:
 def add_turn(
     x: "float[6, 4]", A: "float[:]", a: int, B: "float[:]", b: int, apart: int, part: float
 ):
-    """Add ``part`` of the products of six numbers with four others."""
+    """Add a multiple of the outer product of six and four numbers to a tile."""
     for i in unroll(6):
         for j in unroll(4):
             x[i, j] += (part * A[a + i]) * B[b + j * apart]
@@ -106,7 +106,7 @@ def add_products(
     depth: int,
     part: float,
 ):
-    """Add ``part`` of ``A' B`` for six columns of ``A`` and four of ``B``, ``apart`` ones."""
+    """Add ``part`` times ``Aᵀ B`` to a tile, for six columns of ``A`` and four of ``B``."""
     for e in range(0, depth - 1, 2):
         add_turn(x, A, e * wa, B, e * wb, apart, part)
         add_turn(x, A, (e + 1) * wa, B, (e + 1) * wb, apart, part)
@@ -116,7 +116,7 @@ def add_products(
 
 @procedure(inline=True)
 def begin_cost(x: Horizon):
-    """The cost to go at the end, with all of its matrix."""
+    """Initialise the cost-to-go with the full matrix of the last knot."""
     n, m, size, wide = x.n, x.m, x.n + x.m, x.wide
     P = view(x.panel, 0)
     H = view(x.H, (x.steps * size + m) * wide + m)
@@ -128,7 +128,7 @@ def begin_cost(x: Horizon):
 
 @procedure(inline=True)
 def read_step(x: Horizon, k: int):
-    """Derivatives of velocities, the gap, and blocks of joints that turn: ``A``, ``B - 1``."""
+    """Load a step's velocity derivatives, gap and the blocks of rotating joints."""
     n, size, nv = x.n, x.n + x.m, x.n // 2
     V = view(x.panel, n * (n + 1))
     more = view(x.panel, n * (n + 1) + nv * size)
@@ -151,7 +151,7 @@ def read_step(x: Horizon, k: int):
 
 @procedure(inline=True)
 def move_line(x: Horizon, line: "float[:]", apart: int):
-    """Multiply a row or a column of the cost to go, whose numbers are ``apart``, by ``G``."""
+    """Multiply a row or column of the cost-to-go by ``G``, the blocks of rotating joints."""
     n, nv = x.n, x.n // 2
     blocks = view(x.panel, n * (n + 1) + nv * (n + x.m) + n)
     q = local("float", 6)
@@ -173,7 +173,7 @@ def move_line(x: Horizon, line: "float[:]", apart: int):
 
 @procedure(inline=True)
 def move_cost(x: Horizon):
-    """The cost to go by what is before a step, positions, and by velocities after it."""
+    """Transform the cost-to-go to positions before a step and velocities after it."""
     n, nv, wide = x.n, x.n // 2, x.n + 1
     P = view(x.panel, 0)
     gap = view(x.panel, n * wide + nv * (n + x.m))
@@ -190,7 +190,7 @@ def move_cost(x: Horizon):
 
 @procedure(inline=True)
 def multiply_velocities(x: Horizon):
-    """``W = M V + N``."""
+    """Matrix product ``W = M V + N`` of the Riccati recursion."""
     n, m, size, nv, wide = x.n, x.m, x.n + x.m, x.n // 2, x.n + 1
     P = view(x.panel, 0)
     V = view(x.panel, n * wide)
@@ -215,7 +215,7 @@ def multiply_velocities(x: Horizon):
 
 @procedure(inline=True)
 def fill_tiles(x: Horizon, k: int, y: "float[6, 4]", g: "float[1]"):
-    """Tiles of the matrix of a knot with the cost to go, and a number of its gradient."""
+    """Tiles of a knot's matrix plus the cost-to-go, and an entry of the gradient."""
     n, m, size, nv, wide = x.n, x.m, x.n + x.m, x.n // 2, x.n + 1
     P = view(x.panel, 0)
     V = view(x.panel, n * wide)
@@ -247,7 +247,7 @@ def fill_tiles(x: Horizon, k: int, y: "float[6, 4]", g: "float[1]"):
 
 @procedure(inline=True)
 def put_controls(x: Horizon, y: "float[6, 4]", g: "float[1]"):
-    """Rows of controls, below their diagonal, too, and the gradient."""
+    """Store the rows of controls of a knot's full matrix, and its gradient."""
     n, m, size, wide = x.n, x.m, x.n + x.m, x.n + 1
     P = view(x.panel, 0)
     U = view(x.panel, n * wide + m * m)
@@ -271,7 +271,7 @@ def put_controls(x: Horizon, y: "float[6, 4]", g: "float[1]"):
 
 @procedure(inline=True)
 def find_feedback(x: Horizon, k: int) -> int:
-    """Feedback of a step, and what it takes off the cost to go: 0, or 1 without positive pivots.
+    """Feedback of a step and its reduction of the cost; 0, or 1 without positive pivots.
 
     ``Y = L⁻¹ (H_ux, g_u)``, and ``D⁻¹ Y`` after it.
     """
@@ -304,7 +304,7 @@ def find_feedback(x: Horizon, k: int) -> int:
 
 @procedure(inline=True)
 def leave_cost(x: Horizon, y: "float[6, 4]"):
-    """The cost to go at a knot, from its tiles without what feedback takes off."""
+    """Cost-to-go at a knot, from its tiles less the reduction by feedback."""
     n, m, size, wide = x.n, x.m, x.n + x.m, x.n + 1
     P = view(x.panel, 0)
     Y = view(x.panel, n * wide + m * m)
@@ -329,7 +329,7 @@ def leave_cost(x: Horizon, y: "float[6, 4]"):
 
 @procedure
 def solve_horizon_in_team(x: Horizon) -> int:
-    """``solve_horizon`` of ``riccati``, in the memory of a team."""
+    """Solve the linear-quadratic problem in a team's shared memory, like ``solve_horizon``."""
     y = local("float", 6, 4)
     g = local("float", 1)
     begin_cost(x)

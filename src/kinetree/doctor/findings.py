@@ -359,7 +359,7 @@ class Finding:
         return f"{self.severity} [{self.code}] {self.where}: {self.message}"
 
     def _repr_html_(self) -> str:
-        """Table for notebooks."""
+        """HTML table of this object for notebooks."""
         return Findings([self])._repr_html_()
 
 
@@ -372,7 +372,7 @@ class Findings(tuple):
         return "\n".join(map(str, self)) or "no findings"
 
     def _repr_html_(self) -> str:
-        """Table for notebooks."""
+        """HTML table of this object for notebooks."""
         counts = ((sum(f.severity == s for f in self), s) for s in SEVERITIES)
         found = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
         rows = [(f.severity, f.code, f.where, f.message, f.fix) for f in self]

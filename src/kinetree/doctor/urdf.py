@@ -53,7 +53,7 @@ class _Reader:
         self.facts.links.append(link)
 
     def inertial(self, link, inertial):
-        """Read the mass and inertia of a link."""
+        """Read the mass and inertia of a link from URDF."""
         mass, inertia = _child(inertial, "mass"), _child(inertial, "inertia")
         if mass is None:
             self.report("incomplete", link.part, "<inertial> has no <mass>", inertial)
@@ -74,7 +74,7 @@ class _Reader:
         link.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def geometry(self, link, part):
-        """Read a shape of a link."""
+        """Read a shape of a link from URDF."""
         placement = self.origin(part, link.part)
         holder = _child(part, "geometry")
         shape = None if holder is None else next(iter(holder.findall("*")), None)

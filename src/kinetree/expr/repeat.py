@@ -173,7 +173,7 @@ def _counting(body, times):
 
 
 def _loop(body, state, times, graph):
-    """State after a traced loop."""
+    """State after a traced loop, as new traced numbers."""
     leaves = _leaves(state)
     initial = [graph.number(x) for a in leaves for x in a.ravel()]
     if not initial:

@@ -18,7 +18,7 @@ def labels(model):
 
 
 def _range(part):
-    """Indices of a slice as a range."""
+    """Index range (``range``) of a slice."""
     return range(part.start, part.stop)
 
 

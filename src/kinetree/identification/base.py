@@ -297,7 +297,7 @@ class BaseParameters:
         )
 
     def _repr_html_(self):
-        """Table for notebooks."""
+        """HTML table of this object for notebooks."""
         return block(repr(self), table(("base parameter",), [(label,) for label in self.labels]))
 
 

@@ -36,7 +36,7 @@ class JointForces(Forces):
     """The whole forces along the joints, (..., nv), as of sensors behind gears and springs."""
 
     def along_joints(self, model: Model, q: Any, qd: Any, tau: Any, friction: Any) -> np.ndarray:
-        """Joint forces unchanged."""
+        """Joint forces unchanged, as they already contain all effects."""
         return tau
 
 

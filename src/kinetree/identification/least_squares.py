@@ -117,7 +117,7 @@ class Identification:
         return f"{found}\ncondition number {self.condition:.4g}"
 
     def _repr_html_(self):
-        """Table for notebooks."""
+        """HTML table of this object for notebooks."""
         rows = list(zip(self.names, self.values, self.standard_deviations, strict=True))
         return block(repr(self), table(_HEAD, rows, most=200))
 

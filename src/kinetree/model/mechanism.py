@@ -182,7 +182,7 @@ class MechanismGraph(Attachments):
 
     @property
     def base_name(self) -> str:
-        """Name of the fixed base."""
+        """Name of the mechanism's fixed base."""
         return self.body_names[0]
 
     @property

@@ -278,7 +278,7 @@ def _compile(model, key, names, sizes, text, reference):
 
 
 def _way(model, number):
-    """Solver plan of a number, or None."""
+    """Solution method with the given number for a model's loops, or None."""
     try:
         return next(islice(ways(model), number, None), None)
     except SingularError:

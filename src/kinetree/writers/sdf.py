@@ -141,7 +141,7 @@ class _Writer:
     # --- links and frames --------------------------------------------------------------------
 
     def _write_base(self):
-        """Write shapes on the base as a link fixed to the world."""
+        """Write shapes on the base as a link fixed to the world in SDF."""
         model = self.model
         shapes = [g for g in model.geometry if g.body == 0]
         if not shapes:
@@ -163,7 +163,7 @@ class _Writer:
         _put(joint, "child", own)
 
     def _write_link(self, i):
-        """Write body ``i`` as a link."""
+        """Write body ``i`` as a link in SDF."""
         body = self.model.bodies[i - 1]
         if body.name == WORLD:
             raise InteropError(
@@ -181,7 +181,7 @@ class _Writer:
         self._write_shapes(link, [g for g in self.model.geometry if g.body == i])
 
     def _write_inertia(self, link, body):
-        """Write the inertia of a link."""
+        """Write the inertia of a link in SDF."""
         I = body.inertia
         if I.mass == 0 and np.any(I.first_moment):
             raise InteropError(
@@ -201,7 +201,7 @@ class _Writer:
             _put(moments, tag, about[row, column])
 
     def _write_shapes(self, link, shapes):
-        """Write shapes of a link as collisions and visuals."""
+        """Write shapes of a link as collisions and visuals in SDF."""
         taken: set = set()
         for g in shapes:
             if type(g.shape) not in _SHAPES:
@@ -226,7 +226,7 @@ class _Writer:
                         _put_surface(element, g.surface)
 
     def _write_frames(self):
-        """Write frames that are not links."""
+        """Write frames that are not links in SDF."""
         for frame in self.model.frames:
             if frame.name == self.base_link:
                 continue
@@ -239,7 +239,7 @@ class _Writer:
     # --- joints ------------------------------------------------------------------------------
 
     def _write_joint(self, i, body):
-        """Write the joint of body ``i``."""
+        """Write the joint of body ``i`` in SDF."""
         what = f"joint {body.joint_name!r}"
         if isinstance(body.joint, joints.Free):
             if body.parent or not _is_identity(body.placement) or body.joint != joints.Free():
@@ -277,7 +277,7 @@ class _Writer:
                 _put(mimic, "reference", 0.0)
 
     def _write_loop(self, loop):
-        """Write a loop joint."""
+        """Write a loop joint in SDF."""
         what, joint = f"loop joint {loop.name!r}", loop.joint
         p, s = loop.predecessor, loop.successor
         X_p, X_s = loop.predecessor_placement, loop.successor_placement
@@ -323,7 +323,7 @@ class _Writer:
         return element
 
     def _write_axis(self, joint, tag, xyz, k, part):
-        """Write an axis of a joint with its limits and dynamics."""
+        """Write an axis of a joint with its limits and dynamics in SDF."""
         axis = etree.SubElement(joint, tag)
         _put(axis, "xyz", xyz)
         limits, dynamics = part.limits, part.dynamics
@@ -352,7 +352,7 @@ class _Writer:
             self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
 
     def _write_sensors(self):
-        """Write the sensors that Gazebo has."""
+        """Write the sensors that Gazebo has in SDF."""
         writes = (_named_element, _put, _put_pose)
         sensors = GazeboSensors(self.model, self.links, self.joints, writes, self.is_world)
         sensors.write()
@@ -490,14 +490,14 @@ def _put_surface(collision, surface):
 
 
 def _solid(parent, shape):
-    """Write a solid with its sizes."""
+    """Write a solid with its sizes in SDF."""
     element = etree.SubElement(parent, shape.spelling())
     for name in shape.counts():
         _put(element, name, getattr(shape, name))
 
 
 def _mesh(parent, mesh):
-    """Write a mesh with its file and scale."""
+    """Write a mesh with its file and scale in SDF."""
     element = etree.SubElement(parent, "mesh")
     _put(element, "uri", "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path)
     _put(element, "scale", mesh.scale)

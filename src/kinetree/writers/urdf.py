@@ -72,7 +72,7 @@ def _name(robot, name):
 
 
 def _add_links(robot, model):
-    """Write all bodies as links."""
+    """Write all bodies as links in URDF."""
     links = [add(robot, "link", name=name) for name in model.body_names]
     for link, body in zip(links[1:], model.bodies, strict=True):
         add_inertial(link, body.inertia, f"body {body.name!r}")
@@ -130,7 +130,7 @@ def _add_joints(robot, model):
 
 
 def _add_frames(robot, model):
-    """Write each frame as a link on a fixed joint."""
+    """Write each frame as a link on a fixed joint in URDF."""
     taken = {*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))}
     for frame in model.frames:
         link = add(robot, "link", name=frame.name)
@@ -234,7 +234,7 @@ _IN_TOML = "save it as kinetree's TOML (.toml), which has every joint"
 
 
 def add_joint(robot, body, parent: str):
-    """Write the joint that carries a body."""
+    """Write the joint that carries a body in URDF."""
     joint = forward(body.joint)
     kind = _TYPES.get(type(joint))
     if kind is None or getattr(joint, "translation", "parent") != "parent":
@@ -258,7 +258,7 @@ def add_fixed(robot, name, parent, child, placement):
 
 
 def _joint(robot, name, kind, parent, child, placement):
-    """Write a joint between two links."""
+    """Write a joint between two links in URDF."""
     element = add(robot, "joint", name=name, type=kind)
     add_origin(element, placement)
     add(element, "parent", link=parent)
@@ -443,13 +443,13 @@ def add_look(link, geometry) -> bool:
 
 
 def _mesh(parent, mesh):
-    """Write a mesh with its file and scale."""
+    """Write a mesh with its file and scale in URDF."""
     path = "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
 def _solid(parent, shape):
-    """Write a solid with its sizes."""
+    """Write a solid with its sizes in URDF."""
     add(parent, shape.spelling(), **{name: getattr(shape, name) for name in shape.counts()})
 
 

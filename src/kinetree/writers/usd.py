@@ -149,7 +149,7 @@ class _Writer:
     # --- bodies ------------------------------------------------------------------------------
 
     def write_gravity(self):
-        """Write gravity as a physics scene."""
+        """Write gravity as a physics scene in USD."""
         scene = self.define(self.physics.Scene, str(self.root.GetPath()), "physics").GetPrim()
         gravity = np.asarray(self.model.gravity, dtype=float)
         size = float(np.linalg.norm(gravity))
@@ -157,7 +157,7 @@ class _Writer:
         self.put(scene, "physics:gravityMagnitude", size)
 
     def write_bodies(self):
-        """Write all bodies with inertias and poses."""
+        """Write all bodies with inertias and poses in USD."""
         model, above = self.model, str(self.root.GetPath())
         q, own = np.array(model.neutral(), dtype=float), f"{OWN}:base"
         for posture in model.postures:
@@ -184,7 +184,7 @@ class _Writer:
                     self.write_shape(prim, g)
 
     def write_mass(self, prim, inertia, name):
-        """Write the inertia of a body."""
+        """Write the inertia of a body in USD."""
         self.physics.MassAPI.Apply(prim)
         mass = float(inertia.mass)
         if mass <= 0:
@@ -204,7 +204,7 @@ class _Writer:
     # --- shapes ------------------------------------------------------------------------------
 
     def write_shape(self, above, g):
-        """Write a shape below its body."""
+        """Write a shape below its body in USD."""
         written = self.solid(str(above.GetPath()), g)
         if written is None:
             return
@@ -264,7 +264,7 @@ class _Writer:
         return shape, X
 
     def mesh(self, above, name, s):
-        """Write a mesh as triangles."""
+        """Write a mesh as triangles in USD."""
         triangles = read_triangles(s.path, s.scale)
         shape = self.define(self.geom.Mesh, above, name)
         shape.CreatePointsAttr([self.gf.Vec3f(*map(float, p)) for p in triangles.vertices])
@@ -274,7 +274,7 @@ class _Writer:
         return shape
 
     def write_surface(self, prim, g):
-        """Write contact properties of a shape as a material."""
+        """Write contact properties of a shape as a material in USD."""
         if g.surface is None:
             return
         s, key = g.surface, (g.surface.friction, g.surface.restitution)
@@ -297,7 +297,7 @@ class _Writer:
     # --- joints ------------------------------------------------------------------------------
 
     def write_joint(self, k, body):
-        """Write the joint of body ``k``."""
+        """Write the joint of body ``k`` in USD."""
         joint = forward(body.joint)
         free = isinstance(joint, joints.Free) and joint.translation == "parent"
         if free and body.parent == 0 and _is_identity(body.placement):
@@ -362,7 +362,7 @@ class _Writer:
         return physics.Joint, None
 
     def write_limits(self, prim, part):
-        """Write the limits of a joint."""
+        """Write the limits of a joint in USD."""
         limits, joint = part.limits, part.joint
         if limits is None:
             return
@@ -411,7 +411,7 @@ class _Writer:
         return prim
 
     def write_actuators(self):
-        """Write actuators as drives of joints."""
+        """Write actuators as drives of joints in USD."""
         model = self.model
         prims = {_name(p): p for p in self.stage.Traverse() if p.IsA(self.physics.Joint)}
         for a in model.actuators:
@@ -435,7 +435,7 @@ class _Writer:
     # --- the rest ----------------------------------------------------------------------------
 
     def write_pairs(self):
-        """Write excluded contact pairs of bodies."""
+        """Write excluded contact pairs of bodies in USD."""
         for pair in self.model.contact_pairs:
             ends = [self.at.get(name) for name in (pair.first, pair.second)]
             if pair.touch or ends[0] is None or ends[1] is None:

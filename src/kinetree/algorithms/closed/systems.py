@@ -56,7 +56,7 @@ class Implicit:
         return self.force_subspace.dim
 
     def stack(self, other):
-        """Both constraints stacked as one."""
+        """Constraint that stacks the equations of this one and another."""
         names = ("K", "k", "rate", "error")
         return Implicit(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 

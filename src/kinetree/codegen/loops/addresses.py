@@ -18,13 +18,13 @@ from kinetree.codegen.loops.lowered import (
 
 
 def header_word(layout, what: str, kind: str = INTEGER) -> Value:
-    """A word of the header, by what is at it."""
+    """Integer value loaded from a word of the robot's header, by the name of its content."""
     name = what.replace(" of ", ".").replace(" ", ".")
     return Value(name, kind, "word", (ROBOT, layout.header[what]))
 
 
 def product_of(a: Value, b: "Value | int") -> Value:
-    """A product of integers; ``a`` itself where ``b`` is one."""
+    """Lowered product of integers; ``a`` itself where ``b`` is one."""
     if b == 1:
         return a
     known = b if isinstance(b, int) else f".{b.name}"
@@ -32,7 +32,7 @@ def product_of(a: Value, b: "Value | int") -> Value:
 
 
 def sum_of(a: "Value | None", b: "Value | int") -> Value:
-    """A sum of integers; ``b`` itself where ``a`` is None."""
+    """Lowered sum of integers; ``b`` itself where ``a`` is None."""
     if a is None:
         return b if isinstance(b, Value) else Value(f"p{b}", INTEGER, "sum", (0, b))
     known = b if isinstance(b, int) else f".{b.name}"
@@ -56,7 +56,7 @@ class Addresses:
     # --- rows -------------------------------------------------------------------------------------
 
     def record(self, path) -> tuple[Value, str]:
-        """The record of the row that a path names, and its domain."""
+        """Lowered pointer to the record of the row that a path names, and the row's domain."""
         head, _, column = path.rpartition(".")
         if not head:
             if path not in self.variables:
@@ -71,11 +71,11 @@ class Addresses:
         return Value(f"to.{path}", self._type(target), "word", (record, at)), target
 
     def _type(self, domain):
-        """The type of records of a domain."""
+        """Lowered type of the records of a domain."""
         return LISTED if domain in self.layout.lists else RECORD
 
     def row_number(self, path) -> Value:
-        """Where the row of a path begins in the workspace, an integer."""
+        """Lowered index at which the row of a path begins in the workspace."""
         head, _, column = path.rpartition(".")
         if not head:
             return Value(f"row.{path}", INTEGER, "word", (self.record(path)[0], ROW))
@@ -87,13 +87,13 @@ class Addresses:
         return Value(f"row.{path}", INTEGER, "word", (record, at))
 
     def row(self, path) -> tuple[Value, dict]:
-        """Where the numbers of a row begin, and the place of each among them."""
+        """Lowered index at which a row's numbers begin, and the offset of each."""
         if path not in self.rows:
             self.rows[path] = self._row(path)
         return self.rows[path]
 
     def _row(self, path):
-        """Find a row, as ``row`` returns it."""
+        """Compute the index and offsets of a row, as ``row`` returns them."""
         head, _, column = path.rpartition(".")
         if not head:
             numbers = self.program.rows.get(self.variables.get(path, (SINGLE, "")), ())
@@ -105,27 +105,27 @@ class Addresses:
         return value, {at: k for k, at in enumerate(numbers)}
 
     def sine(self, variable) -> Value:
-        """Where the sine of a row's joint angle is."""
+        """Lowered index of the sine of a row's joint angle."""
         angle = Value(f"angle.{variable}", INTEGER, "word", (self.record(variable)[0], ANGLE))
         return Value(f"sine.{variable}", NUMBERS, "row", (angle,))
 
     # --- lists ------------------------------------------------------------------------------------
 
     def cell(self, name) -> Value:
-        """Where machine code keeps the length of a list."""
+        """Lowered place of a list's length in memory."""
         return header_word(self.layout, f"count of {name}")
 
     def count(self, name, when="") -> Value:
-        """The length of a list."""
+        """Lowered length of a list."""
         return Value(f"rows.now.{name}{when}", INTEGER, "count", (name, self.cell(name)))
 
     def first_of_list(self, name) -> Value:
-        """The record of the first row of a list."""
+        """Lowered pointer to the record of a list's first row."""
         place = header_word(self.layout, f"records of {name}")
         return Value(f"first.{name}", LISTED, "within", (place,))
 
     def new_row(self, append: Append, keep: int | None) -> NewRow:
-        """The row behind the last of a list, which counts if a node holds."""
+        """Lowered row behind the last of a list, which counts only if the node ``keep`` holds."""
         name, words = append.list, {KIND: 0, ROW: self.row_number(f"{append.list}.new")}
         for column, path in append.columns.items():
             at = self.layout.column(name, column)[1]
@@ -137,7 +137,7 @@ class Addresses:
     # --- numbers ----------------------------------------------------------------------------------
 
     def place(self, place: NumberPlace) -> "RowPlace | ModelPlace | EntryPlace":
-        """Where a number is."""
+        """Lowered address of a number of a table, argument or result."""
         storage, k = self.program.tables[place.table].storage, (place.index or (0,))[0]
         if storage == "rows":
             row, places = self.row(place.paths[0])
@@ -150,7 +150,7 @@ class Addresses:
         return self._entry(place)
 
     def _entry(self, place):
-        """An entry of an argument or result, by offsets along its axes."""
+        """Lowered address of an entry of an argument or result, by indices along its axes."""
         axes, total, at = self.axes[place.table], None, 0
         paths = ("",) * len(axes) if place.paths == ("",) else place.paths
         index = place.index or (0,) * len(axes)
@@ -165,19 +165,19 @@ class Addresses:
         return self.array(place.table)._replace(offset=total, at=at)
 
     def array(self, table) -> EntryPlace:
-        """The beginning of an argument or result."""
+        """Lowered address at which an argument or result begins."""
         given = self.program.tables[table].storage == "argument"
         return EntryPlace(table, self.argument[table], given, None, 0)
 
     def _first(self, path):
-        """The first entry of a row along an axis."""
+        """Lowered index of the first entry that a row has along an axis."""
         head, _, column = path.rpartition(".")
         record, domain = self.record(head)
         at = self.layout.column(domain, column)[1]
         return Value(f"first.{path}", INTEGER, "word", (record, at))
 
     def length(self, axes) -> "Value | int":
-        """Product of the lengths of some axes."""
+        """Lowered product of the lengths of some axes."""
         known, names = 1, []
         for a in axes:
             if isinstance(a, str):

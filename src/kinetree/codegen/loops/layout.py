@@ -75,12 +75,12 @@ class Layout:
         return NUMBERS + self.numbers[domain].index(name)
 
     def column(self, domain, name):
-        """The domain or axis that a column refers to, and its first word."""
+        """Domain or axis that a column of a record refers to, and the column's first word."""
         return next((target, at) for n, target, at in self.domains[domain] if n == name)
 
 
 def layout_of(program: LoopProgram, numbers: dict) -> Layout:
-    """The layout of a program, which does not depend on the kinds that were recorded.
+    """Memory layout of a loop program for all robots, independent of the recorded kinds.
 
     ``numbers`` are the tables that all robots have, by domain and name.
     """
@@ -104,7 +104,7 @@ def layout_of(program: LoopProgram, numbers: dict) -> Layout:
 
 
 def layout_of_kinds(program: LoopProgram) -> Layout:
-    """The layout of a program for code that has a case for each kind that was recorded."""
+    """Memory layout of a loop program whose code has a case for each recorded kind."""
     numbers: dict = {}
     for table in program.tables.values():
         if table.storage == "model":
@@ -144,7 +144,7 @@ def _chain(over, walks):
 
 
 def records_of(layout: Layout, data: Data, width: Callable, number: Callable) -> tuple[dict, int]:
-    """Records of all rows by domain, with kinds and places of rows; numbers of all rows together.
+    """Records of a robot's rows by domain, the rows' kinds and offsets, and their total size.
 
     Args:
         layout: of the code.
@@ -166,7 +166,7 @@ def records_of(layout: Layout, data: Data, width: Callable, number: Callable) ->
 
 
 def fill_columns(layout: Layout, data: Data, records: dict, places: dict, word: int) -> None:
-    """Fill in columns: entries along axes, and where the records and rows are that they name.
+    """Fill columns of records with entries along axes, or with references to other rows.
 
     Args:
         layout: of the code.
@@ -187,7 +187,7 @@ def fill_columns(layout: Layout, data: Data, records: dict, places: dict, word: 
 
 
 def header_of(layout: Layout, data: Data, records: dict, places: dict) -> dict:
-    """Words of the header that do not depend on what a place is, and places of records."""
+    """Header words of a robot that do not depend on addresses, and offsets of records."""
     values = {f"length of {name}": data.lengths[name] for name in layout.extents}
     for domain, words in records.items():
         known = layout.widths.get(domain) or data.rows(domain).kinds

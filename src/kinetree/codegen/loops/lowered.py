@@ -221,12 +221,12 @@ class LoweredWriter:
         self.known: dict[str, str] = variables
 
     def regions(self, body: tuple) -> None:
-        """Write regions in order."""
+        """Write regions of a lowered loop program in order."""
         for region in body:
             getattr(self, region.method)(region)
 
     def value(self, x: "Value | int") -> str:
-        """Text of a value."""
+        """Text of a lowered value, whose lines are written at its first use."""
         if isinstance(x, int):
             return str(x)
         if x.name not in self.known:
@@ -235,12 +235,12 @@ class LoweredWriter:
         return self.known[x.name]
 
     def define(self, x: Value, given: list) -> str:
-        """Text of a value from those of its operands, after the lines that it needs."""
+        """Text of a lowered value from its operands' texts, after writing the lines it needs."""
         raise TypeError(f"{type(self).__name__} does not say how values are written")
 
     @contextmanager
     def inside(self, **variables: str) -> Iterator:
-        """Block with additional variables, whose values are not known outside of it."""
+        """Context of a block, after which its variables are not known any more."""
         outside, self.known = self.known, {**self.known, **variables}
         yield
         self.known = outside

@@ -16,21 +16,21 @@ from kinetree.errors import TraceError
 
 
 def fused_statements(case) -> list:
-    """Statements with products fused and sines paired, as traced: LLVM finds the order."""
+    """Statements of a case with products fused into FMA and sines paired, as traced."""
     nodes, wanted = case.graph.nodes, case.wanted
     order = [i for i in case.graph.reachable(wanted) if nodes[i][0] != "const"]
     return statements_of(case.graph, order, wanted)
 
 
 def single_statements(case) -> list:
-    """A statement for each node, in an order in which few values wait."""
+    """Statements of a case, one per node, in an order with few live values."""
     nodes = case.graph.nodes
     order = [i for i in fewest_waiting(case) if nodes[i][0] != "const"]
     return [Statement((i,), nodes[i][0], _operands(nodes[i])) for i in order]
 
 
 def _operands(node):
-    """Nodes that a node is computed from."""
+    """Operands of a graph node; none for constants and inputs."""
     return () if node[0] == "input" else node[1:]
 
 
@@ -43,7 +43,7 @@ def lower_case(
     statements: Callable = fused_statements,
     ahead: tuple | None = None,
 ) -> LoweredCase:
-    """The case of some kinds of rows.
+    """Lowered straight-line code of a case for some kinds of rows.
 
     Args:
         case: a ``Program`` whose inputs are loads and whose outputs are stores.
@@ -132,15 +132,15 @@ class _Regions:
         }  # fmt: skip
 
     def lower(self, body, scope) -> tuple:
-        """Regions in order."""
+        """Lowered regions (loops, choices, cases) of a loop program, in order."""
         return tuple(self.ways[type(region)](region, scope) for region in body)
 
     def _addresses(self, scope):
-        """Addresses of rows in scope."""
+        """Lowered addresses for the rows in scope."""
         return Addresses(self.program, self.layout, scope)
 
     def _walk(self, walk, scope):
-        """A loop over rows, or along a chain."""
+        """Lowered loop over all rows of a domain, or along a chain."""
         if not isinstance(walk.over, language.Chain):
             scope = {**scope, walk.variable: (walk.over, "")}
             return self._rows(walk.variable, scope, walk.backwards, self.lower(walk.body, scope))
@@ -152,7 +152,7 @@ class _Regions:
         return lowered.ChainLoop(variable, first, following, walk.backwards, body)
 
     def _rows(self, name, scope, backwards, body):
-        """A loop over all rows of the domain of a variable."""
+        """Lowered loop over all rows of a variable's domain."""
         addresses, layout, (domain, _) = self._addresses(scope), self.layout, scope[name]
         if domain in layout.lists:
             self.walks += 1  # a list may have another count each time
@@ -165,7 +165,7 @@ class _Regions:
         return lowered.RowLoop(variable, first, size, count, backwards, body)
 
     def _times(self, region, scope):
-        """A loop with a number of runs, a number or an argument, or until a condition holds."""
+        """Lowered loop with a count (number or argument), or until a condition holds."""
         until, body = None, self.lower(region.body, scope)
         if isinstance(region, language.Until):
             most, until = region.most, self._call(region.condition, scope, decides=True)
@@ -176,12 +176,12 @@ class _Regions:
         return lowered.CountedLoop(most, until, body)
 
     def _when(self, region, scope):
-        """Regions that run if a condition holds."""
+        """Lowered block that runs if a condition holds."""
         condition = self._call(region.condition, scope, decides=True)
         return lowered.Choice(condition, self.lower(region.body, scope))
 
     def _call(self, code, scope, decides=False):
-        """The case for the kinds of the rows in scope."""
+        """Lowered call of the case for the kinds of the rows in scope."""
         index, addresses = None, self._addresses(scope)
         records = {name: addresses.record(name)[0] for name in scope}
         for name, (domain, _) in scope.items():
@@ -203,14 +203,14 @@ class _Regions:
         return lowered.CaseCall(table, index, tuple(records.values()), cases, decides)
 
     def _kinds(self, domain):
-        """How many kinds the rows of a domain have."""
+        """Number of kinds that the rows of a domain have."""
         if domain in self.layout.lists:
             return 1
         known = self.layout.widths.get(domain)
         return len(known) if known else header_word(self.layout, f"kinds of {domain}")
 
     def _clear(self, region, scope):
-        """No rows in a list, or zeros in a result or in a table of rows."""
+        """Lowered clearing of a list, result or table of rows."""
         addresses, name = self._addresses({}), region.table
         if name in self.layout.lists:
             return lowered.EmptyList(name, addresses.cell(name))
@@ -236,7 +236,7 @@ class _Regions:
 
 
 def lower_regions(program, layout, *, whole=False) -> tuple:
-    """The regions of a program in lowered form.
+    """Lowered form of all regions of a loop program.
 
     Args:
         program: a ``LoopProgram``.

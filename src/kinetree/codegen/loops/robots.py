@@ -80,7 +80,7 @@ class Bound:
 
 
 def tables(layout, data):
-    """Integers and numbers of a robot, for C and CUDA C: the header, then records.
+    """Robot as arrays of integers and numbers for C and CUDA C: header, then records.
 
     Args:
         layout: of a program and its kinds.

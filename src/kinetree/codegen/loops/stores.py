@@ -56,7 +56,7 @@ class Stores:
         return self._leaves[2]
 
     def kind(self, place: NumberPlace) -> Any:
-        """Kind of the row that a place belongs to; ANY if it is not the row of a variable."""
+        """Kind of the table row that a place belongs to; ANY unless it is a variable's row."""
         return self.kinds.get(place.paths[0], ANY)
 
     def program(self, name: str) -> Program:

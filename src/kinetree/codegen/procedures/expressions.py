@@ -41,7 +41,7 @@ class Expressions(Text):
         self.constants = getattr(module, "constants", {})
 
     def read(self, name):
-        """Write the load of a variable; its value."""
+        """Write LLVM IR for the load of a variable; its value."""
         variable = self.names[name]
         if isinstance(variable, Number):
             return Number(self.op(f"load {variable.kind}, ptr {variable.x}"), variable.kind)
@@ -63,7 +63,7 @@ class Expressions(Text):
         return write(e)
 
     def number(self, e) -> Number:
-        """Write the code of an expression, which must be a number."""
+        """Write LLVM IR of an expression, which must be a number."""
         value = self.any(e)
         if not isinstance(value, Number):
             raise self.fail(f"{ast.unparse(e)} must be a number, is {what(value)}", e)
@@ -82,7 +82,7 @@ class Expressions(Text):
         return "" if line is None else f", as line {line} assigns one: use two names"
 
     def static(self, e):
-        """Value of an expression that is constant at compile time, or None."""
+        """LLVM value of an expression that is constant at compile time, or None."""
         if isinstance(e, ast.Constant):
             return e.value if isinstance(e.value, bool | int | float) else None
         if isinstance(e, ast.Name):
@@ -103,7 +103,7 @@ class Expressions(Text):
         return None
 
     def test(self, e) -> str:
-        """Write the code of a condition; the name of its LLVM value of type i1."""
+        """Write LLVM IR of a condition; the name of its LLVM value of type i1."""
         if isinstance(e, ast.BoolOp):
             return self.e_BoolOp(e, strict=False).x
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
@@ -116,7 +116,7 @@ class Expressions(Text):
         return self.op(f"{test} {value.kind} {value.x}, {zero}")
 
     def e_Name(self, e):
-        """Value of a name: a variable, or a constant array of the module."""
+        """LLVM value of a name: a variable, or a constant array of the module."""
         if e.id in self.names:
             return self.read(e.id)
         if e.id in self.procedure.assigned:
@@ -159,13 +159,13 @@ class Expressions(Text):
         return at, kind, self.module.field_tag(owner.kind, e.attr)
 
     def get_field(self, at, kind, tag):
-        """Write the load of a number from a record's field."""
+        """Write LLVM IR for the load of a number from a record's field."""
         if kind == BOOL:
             return Number(self.op(f"trunc i8 {self.op(f'load i8, ptr {at}{tag}')} to i1"), BOOL)
         return Number(self.op(f"load {kind}, ptr {at}{tag}"), kind)
 
     def e_Attribute(self, e):
-        """Value of ``record.field``, or the transpose of an array for ``.T``."""
+        """LLVM value of ``record.field``, or the transpose of an array for ``.T``."""
         if e.attr == "T":
             value = self.any(e.value)
             if isinstance(value, Small) and len(value.dims) == 2:
@@ -256,7 +256,7 @@ class Expressions(Text):
         return low, len(range(low, high, step)), step
 
     def e_Subscript(self, e):
-        """Value of ``a[i]``: a number of an array, or a part of the array."""
+        """LLVM value of ``a[i]``: a number of an array, or a part of the array."""
         value = self.any(e.value) if not isinstance(e.value, ast.Name | ast.Attribute) else None
         if isinstance(value, Small):
             known = self.static(e.slice)
@@ -266,11 +266,11 @@ class Expressions(Text):
         return place if isinstance(place, Pointed) else self.load(place[1], place[0], place[2])
 
     def e_BinOp(self, e):
-        """Value of a binary arithmetic operation."""
+        """LLVM value of a binary arithmetic operation."""
         return self.binary(e.op, self.any(e.left), self.any(e.right))
 
     def e_UnaryOp(self, e):
-        """Value of a unary operation: sign, bitwise or logical negation."""
+        """LLVM value of a unary operation: sign, bitwise or logical negation."""
         if isinstance(e.op, ast.Not):
             return Number(self.test(e), BOOL)
         value = self.any(e.operand)
@@ -285,7 +285,7 @@ class Expressions(Text):
         return self.negative(value)
 
     def e_Compare(self, e):
-        """Value of comparisons, chained ones such as ``a < b < c`` included."""
+        """LLVM value of comparisons, chained ones such as ``a < b < c`` included."""
         left, found = self.number(e.left), ""
         for op, right in zip(e.ops, e.comparators, strict=True):
             test = self.compare(type(op).__name__, left, other := self.number(right))
@@ -316,7 +316,7 @@ class Expressions(Text):
         return Number(self.op(f"load i1, ptr {slot}"), BOOL)
 
     def e_IfExp(self, e):
-        """Value of a conditional expression, of which only one side is computed."""
+        """LLVM value of a conditional expression, of which only one side is computed."""
         yes, no, end = self.label(), self.label(), self.label()
         self.branch(self.test(e.test), yes, no)
         ends, values = [], []

@@ -36,7 +36,7 @@ class Functions(Expressions):
     in_lanes = False  # whether this is in a loop over lanes
 
     def e_Call(self, e):
-        """Value of a call of a procedure or of a built-in function."""
+        """LLVM value of a call of a procedure or of a built-in function."""
         if isinstance(e.func, ast.Subscript) and isinstance(e.func.value, ast.Name):
             choice = self.procedure.find(e.func.value.id)
             if hasattr(choice, "otherwise"):
@@ -70,7 +70,7 @@ class Functions(Expressions):
     f_lane_max = f_lane_sum
 
     def f_lane_count(self, e, name):
-        """Value of ``lane_count()``: the number of lanes, a constant."""
+        """LLVM value of ``lane_count()``: the number of lanes, a constant."""
         return literal(self.module.lanes)
 
     def f_worlds_max(self, e, name):
@@ -173,7 +173,7 @@ class Functions(Expressions):
         return value
 
     def f_library(self, e, name):
-        """Value of a call of a function of C's math library."""
+        """LLVM value of a call of a function of C's math library."""
         x = [self.cast(self.number(a), FLOAT) for a in e.args]
         if name not in _LIBRARY or len(x) != (2 if name in ("atan2", "hypot") else 1):
             raise self.fail(f"{ast.unparse(e)} is not in the language of procedures", e)
@@ -182,24 +182,24 @@ class Functions(Expressions):
         return Number(self.op(f"call double @{name}({', '.join(f'double {v}' for v in x)})"), FLOAT)
 
     def f_sqrt(self, e, name):
-        """Value of ``sqrt(x)``."""
+        """LLVM value of ``sqrt(x)``."""
         return Number(self.intrinsic("sqrt", self.cast(self.number(e.args[0]), FLOAT)), FLOAT)
 
     def f_floor(self, e, name):
-        """Value of ``floor(x)`` or ``ceil(x)``."""
+        """LLVM value of ``floor(x)`` or ``ceil(x)``."""
         x = self.intrinsic(name, self.cast(self.number(e.args[0]), FLOAT))
         return Number(self.whole(x), INT)
 
     f_ceil = f_floor
 
     def f_copysign(self, e, name):
-        """Value of ``copysign(a, b)``: ``a`` with the sign of ``b``."""
+        """LLVM value of ``copysign(a, b)``: ``a`` with the sign of ``b``."""
         return Number(
             self.intrinsic("copysign", *(self.cast(self.number(a), FLOAT) for a in e.args)), FLOAT
         )
 
     def f_abs(self, e, name):
-        """Value of ``abs(x)``, of a number or elementwise."""
+        """LLVM value of ``abs(x)``, of a number or elementwise."""
         value = self.any(e.args[0])
         if isinstance(value, Number):
             return self.absolute(value)
@@ -220,19 +220,19 @@ class Functions(Expressions):
     f_max = f_min
 
     def f_float(self, e, name):
-        """Value of ``float(x)``."""
+        """LLVM value of ``float(x)``."""
         return Number(self.cast(self.number(e.args[0]), FLOAT), FLOAT)
 
     def f_int(self, e, name):
-        """Value of ``int(x)``: without the fraction."""
+        """LLVM value of ``int(x)``: without the fraction."""
         return Number(self.cast(self.number(e.args[0]), INT), INT)
 
     def f_bool(self, e, name):
-        """Value of ``bool(x)``: whether a number is not zero."""
+        """LLVM value of ``bool(x)``: whether a number is not zero."""
         return Number(self.test(e.args[0]), BOOL)
 
     def f_len(self, e, name):
-        """Value of ``len(x)`` of an array."""
+        """LLVM value of ``len(x)`` of an array."""
         value = self.any(e.args[0])
         if not isinstance(value, Pointed | Small) or value.dims[0] is None:
             raise self.fail("len is of arrays of fixed length", e)
@@ -255,7 +255,7 @@ class Functions(Expressions):
         return Number(self.op(f"fcmp uno double {x}, {x}"), BOOL)
 
     def f_cross(self, e, name):
-        """Value of ``cross(a, b)``, the vector product."""
+        """LLVM value of ``cross(a, b)``, the vector product."""
         a, b = (self.small(self.any(x)) for x in e.args)
         if (a.dims, b.dims) != ((3,), (3,)):
             raise self.fail(
@@ -271,16 +271,16 @@ class Functions(Expressions):
         return Small(found[0].kind, (3,), tuple(n.x for n in found))
 
     def f_dot(self, e, name):
-        """Value of ``dot(a, b)``, the scalar product."""
+        """LLVM value of ``dot(a, b)``, the scalar product."""
         return self.product(*(self.any(x) for x in e.args))
 
     def f_vector(self, e, name):
-        """Value of ``vector(...)``: a small array of floats in registers."""
+        """LLVM value of ``vector(...)``: a small array of floats in registers."""
         numbers = tuple(self.cast(self.number(a), FLOAT) for a in e.args)
         return Small(FLOAT, (len(numbers),), numbers)
 
     def f_local(self, e, name):
-        """Value of ``local(...)``: an uninitialised array or workspace on the stack."""
+        """LLVM value of ``local(...)``: an uninitialised array or workspace on the stack."""
         kind = self.procedure.find(e.args[0].id) if isinstance(e.args[0], ast.Name) else None
         if is_workspace(kind):
             return Pointer(self.stack(f"[{self.size_of(kind) // 8} x i64]", "work", 16), kind)
@@ -294,7 +294,7 @@ class Functions(Expressions):
         return Pointed(at, element, dims, strides_of(dims))
 
     def f_view(self, e, name):
-        """Value of ``view(x, start)``: the part of an array from row ``start`` on."""
+        """LLVM value of ``view(x, start)``: the part of an array from row ``start`` on."""
         array = self.any(e.args[0])
         if not isinstance(array, Pointed) or not array.is_contiguous:
             raise self.fail(f"view is of a contiguous array in memory, not of {what(array)}", e)

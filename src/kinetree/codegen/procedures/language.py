@@ -39,7 +39,7 @@ class ArrayType:
 
     @property
     def dtype(self):
-        """The type of its numbers in NumPy."""
+        """NumPy type of the array's numbers."""
         return _DTYPES[self.element]
 
     @property

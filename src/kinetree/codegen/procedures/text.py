@@ -35,7 +35,7 @@ class Number:
 
     @property
     def literal(self):
-        """Value of an LLVM integer literal; None for other operands."""
+        """LLVM value of an LLVM integer literal; None for other operands."""
         return int(self.x) if self.kind == INT and self.x.lstrip("-").isdigit() else None
 
 
@@ -327,7 +327,7 @@ class Text:
     # --- arithmetic -----------------------------------------------------------------------------
 
     def binary(self, op, a, b):
-        """Write a binary operation on numbers or elementwise on small arrays."""
+        """Write LLVM IR for a binary operation on numbers or elementwise on small arrays."""
         if isinstance(op, ast.MatMult):
             return self.product(a, b)
         if isinstance(a, Number) and isinstance(b, Number):
@@ -355,7 +355,7 @@ class Text:
         return values
 
     def arithmetic(self, name, a, b):
-        """Write a binary operation on two numbers, converted to their common type."""
+        """Write LLVM IR for a binary operation on two numbers, converted to their common type."""
         if name == "Pow":
             return self.power(a, b)
         if name == "Div" or FLOAT in (a.kind, b.kind):
@@ -388,7 +388,7 @@ class Text:
         return found
 
     def floor_division(self, name, x, y):
-        """Write ``x // y`` or ``x % y``, rounded down as in Python."""
+        """Write LLVM IR for ``x // y`` or ``x % y``, rounded down as in Python."""
         divisor = Number(y, INT).literal
         if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
             if name == "Mod":
@@ -405,7 +405,7 @@ class Text:
         )
 
     def power(self, a, b):
-        """Write ``a ** b`` for a small constant exponent."""
+        """Write LLVM IR for ``a ** b`` for a small constant exponent."""
         n = b.literal
         if n is None or not 1 <= n <= 8:
             raise self.fail("a power has a constant exponent from 1 to 8")
@@ -415,7 +415,7 @@ class Text:
         return found
 
     def product(self, a, b):
-        """Write the matrix product of two small arrays."""
+        """Write LLVM IR for the matrix product of two small arrays."""
         a, b = self.small(a), self.small(b)
         left = a.dims if len(a.dims) == 2 else (1, *a.dims)
         right = b.dims if len(b.dims) == 2 else (*b.dims, 1)
@@ -433,20 +433,20 @@ class Text:
         return Small(found[0].kind, dims, tuple(x.x for x in found)) if dims else found[0]
 
     def scalar_product(self, terms):
-        """Write a sum of products, added from the first to the last by FMA."""
+        """Write LLVM IR for a sum of products, added from the first to the last by FMA."""
         total = self.arithmetic("Mult", *terms[0])
         for x, y in terms[1:]:
             total = self.arithmetic("Add", total, self.arithmetic("Mult", x, y))
         return total
 
     def negative(self, value):
-        """Write the negation of a number."""
+        """Write LLVM IR for the negation of a number."""
         if value.kind == FLOAT:
             return Number(self.op(f"fneg double {value.x}"), FLOAT)
         return Number(self.op(f"sub nsw i64 0, {self.cast(value, INT)}"), INT)
 
     def compare(self, name, a, b):
-        """Write the comparison of two numbers."""
+        """Write LLVM IR for the comparison of two numbers."""
         order = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}.get(
             name
         )
@@ -464,7 +464,7 @@ class Text:
         return self.op(f"call double @llvm.{name}.f64({', '.join(f'double {v}' for v in x)})")
 
     def absolute(self, value):
-        """Write the absolute value of a number."""
+        """Write LLVM IR for the absolute value of a number."""
         if value.kind == FLOAT:
             return Number(self.intrinsic("fabs", value.x), FLOAT)
         self.module.needs("declare i64 @llvm.abs.i64(i64, i1)")

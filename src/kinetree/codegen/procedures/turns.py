@@ -27,7 +27,7 @@ class Turns(Functions):
     calls_local: Any
 
     def s_For(self, s):
-        """Write a loop over ``range``, or over ``lanes``, which threads share."""
+        """Write LLVM IR for a loop over ``range``, or over ``lanes``, which threads share."""
         if isinstance(s.target, ast.Tuple):
             self.for_pairs(s)
         else:
@@ -193,7 +193,7 @@ class Turns(Functions):
         ]
 
     def wait_for_lanes(self):
-        """Write a barrier at which all lanes wait for each other."""
+        """Write LLVM IR for a barrier at which all lanes wait for each other."""
         self.module.needs("declare void @lanes_together() convergent")
         self.emit("call void @lanes_together()")
 

@@ -143,7 +143,7 @@ class _Writer(Turns):
         return self.types[name]
 
     def bind(self, name, value, source=None):
-        """Write the assignment of a value to a variable."""
+        """Write LLVM IR for the assignment of a value to a variable."""
         known = self.names.get(name)
         if isinstance(value, Number):
             if known is not None and not isinstance(known, Number):
@@ -220,7 +220,7 @@ class _Writer(Turns):
             self.any(s.value)
 
     def s_Return(self, s):
-        """Write ``return``, with the value in the annotated type."""
+        """Write LLVM IR for ``return``, with the value in the annotated type."""
         wanted = self.procedure.returns
         if s.value is None:
             if wanted is not None:
@@ -249,7 +249,7 @@ class _Writer(Turns):
             self.s_Assign(ast.Assign([s.target], s.value))
 
     def s_Assign(self, s):
-        """Write an assignment to names, elements, fields or parts of arrays."""
+        """Write LLVM IR for an assignment to names, elements, fields or parts of arrays."""
         first = s.targets[0]
         if isinstance(first, ast.Subscript) and self.goes_over_parts(s):
             return
@@ -313,7 +313,7 @@ class _Writer(Turns):
         return builtin(self.procedure.find(name)) == "local"
 
     def several_arrays(self, targets, e):
-        """Write ``a, b = local("float", 2, 3)``: a separate array for each name."""
+        """Write LLVM IR for ``a, b = local("float", 2, 3)``: a separate array for each name."""
         element, count, *dims = e.args
         if self.static(count) != len(targets):
             raise self.fail(f"{ast.unparse(e)} for {len(targets)} names")
@@ -343,14 +343,14 @@ class _Writer(Turns):
             raise self.fail(f"cannot assign to {ast.unparse(target)}")
 
     def put_field(self, at, kind, tag, value):
-        """Write the store of a value into a field of a record."""
+        """Write LLVM IR for the store of a value into a field of a record."""
         x = self.exact(value, kind, "the field")
         if kind == BOOL:
             x, kind = self.op(f"zext i1 {x} to i8"), "i8"
         self.emit(f"store {kind} {x}, ptr {at}{tag}")
 
     def put(self, place, value):
-        """Write the store of a value into an array or one of its elements."""
+        """Write LLVM IR for the store of a value into an array or one of its elements."""
         if isinstance(place, Pointed):
             self.store_all(place, value)
         else:
@@ -358,7 +358,7 @@ class _Writer(Turns):
             self.store(element, self.exact(value, element, "the array's number"), at, of)
 
     def s_AugAssign(self, s):
-        """Write an assignment such as ``x += y``."""
+        """Write LLVM IR for an assignment such as ``x += y``."""
         target = s.target
         if isinstance(target, ast.Subscript) and self.goes_over_parts(s):
             return
@@ -385,7 +385,7 @@ class _Writer(Turns):
             self.put(place, self.binary(s.op, old, self.any(s.value)))
 
     def s_If(self, s):
-        """Write both branches of ``if`` and where they meet."""
+        """Write LLVM IR for both branches of ``if`` and where they meet."""
         yes, no, end = self.label(), self.label(), self.label()
         self.branch(self.test(s.test), yes, no)
         reached = False
@@ -398,7 +398,7 @@ class _Writer(Turns):
             self.start(end)
 
     def s_While(self, s):
-        """Write a ``while`` loop."""
+        """Write LLVM IR for a ``while`` loop."""
         if s.orelse:
             raise self.fail("else after a loop is not in the language of procedures")
         head, body, end = self.label(), self.label(), self.label()
@@ -414,7 +414,7 @@ class _Writer(Turns):
             self.start(end)
 
     def loop(self, body, again, end, statements):
-        """Write the body of a loop; whether it contains a ``break``."""
+        """Write LLVM IR for the body of a loop; whether it contains a ``break``."""
         self.loops.append([again, end, False])
         self.start(body)
         self.body(statements)
@@ -422,12 +422,12 @@ class _Writer(Turns):
         return self.loops.pop()[2]
 
     def s_Break(self, s):
-        """Write ``break``: a jump behind the innermost loop."""
+        """Write LLVM IR for ``break``: a jump behind the innermost loop."""
         self.loops[-1][2] = True
         self.jump(self.loops[-1][1])
 
     def s_Continue(self, s):
-        """Write ``continue``: a jump to the next iteration of the innermost loop."""
+        """Write LLVM IR for ``continue``: a jump to the next iteration of the innermost loop."""
         self.jump(self.loops[-1][0])
 
 

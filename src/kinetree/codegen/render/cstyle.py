@@ -368,7 +368,7 @@ class Language(ABC):
 
     @abstractmethod
     def constant(self, x: float) -> str:
-        """A number."""
+        """Text of a constant number."""
 
     @abstractmethod
     def input(self, argument, index) -> str:

@@ -69,20 +69,20 @@ class LoopWriter(LoweredWriter):
 
     @contextmanager
     def inside(self, **variables):
-        """Lines of a block."""
+        """Context in which lines are collected for a block."""
         outside, self.lines = self.lines, []
         with super().inside(**variables):
             yield self.lines
         self.lines = outside
 
     def _body(self, body, **variables):
-        """Lines of the body of a loop."""
+        """Lines of the body of a loop in a C-like language."""
         with self.inside(**variables) as lines:
             self.regions(body)
         return lines
 
     def _block(self, head, lines):
-        """Write a block, unless there is nothing in it."""
+        """Write a block in braces, unless it is empty."""
         if lines:
             self.lines += [f"{head} {{".lstrip(), *(f"    {line}" for line in lines), "}"]
 
@@ -94,7 +94,7 @@ class LoopWriter(LoweredWriter):
     # --- values and places ------------------------------------------------------------------------
 
     def define(self, x, given):
-        """Text of a value; one that is looked up in the record of a row gets a name."""
+        """Text of a lowered value; a word looked up in a record gets a variable."""
         if x.op == "count":
             return _count(given[0])
         if x.op == "word":
@@ -130,7 +130,7 @@ class LoopWriter(LoweredWriter):
     # --- regions ----------------------------------------------------------------------------------
 
     def row_loop(self, loop):
-        """A loop over rows."""
+        """Write a C-like loop over rows."""
         n, name, count = self._new("n"), loop.variable.name, self.value(loop.count)
         own = f"{_TYPES[loop.variable.type]} {name} = {self.value(loop.first)} + {loop.size} * {n};"
         body = self._body(loop.body, **{name: name})
@@ -140,7 +140,7 @@ class LoopWriter(LoweredWriter):
         self._block(head, body and [own, *body])
 
     def chain_loop(self, loop):
-        """A loop over a row and those that follow.
+        """Write a C-like loop along a chain of rows.
 
         Backwards from the start each time: there is no room for a list.
         """
@@ -162,7 +162,7 @@ class LoopWriter(LoweredWriter):
         self._block("", lines)
 
     def counted_loop(self, loop):
-        """A loop with a number of runs, or until a condition holds."""
+        """Write a C-like counted loop, or one until a condition holds."""
         n = self._new("n")
         most = loop.most if isinstance(loop.most, int) else self.place(loop.most)
         with self.inside() as lines:
@@ -172,12 +172,12 @@ class LoopWriter(LoweredWriter):
         self._block(f"for (int {n} = 0; {n} < {most}; {n}++)", lines)
 
     def choice(self, choice):
-        """Regions that run if a condition holds."""
+        """Write a C-like block that runs if a condition holds."""
         holds = self.case_call(choice.condition)
         self._block(f"if ({holds})", self._body(choice.body))
 
     def case_call(self, call):
-        """The case of the kinds of the rows in scope; equal texts are written once."""
+        """Write the switch to the case for the kinds of rows in scope; equal cases are merged."""
         held, texts = "", {}
         if call.decides:
             held = self._new("held")
@@ -195,11 +195,11 @@ class LoopWriter(LoweredWriter):
         return held
 
     def zero_numbers(self, region):
-        """Zeros in places of rows."""
+        """Write lines that set numbers of rows to zero."""
         self.lines += [f"{self.place(place)} = {self.zero};" for place in region.places]
 
     def zero_array(self, region):
-        """Zeros in a whole result."""
+        """Write lines that set a whole result to zero."""
         n = self._new("n")
         with self.inside(**{n: n}):
             entry = self.place(region.place._replace(offset=Value(n, INTEGER, "variable")))
@@ -207,13 +207,13 @@ class LoopWriter(LoweredWriter):
         self.lines.append(f"{head} {entry} = {self.zero};")
 
     def empty_list(self, region):
-        """No more rows in a list."""
+        """Write a line that empties a list."""
         self.lines.append(f"{_count(region.list)} = 0;")
 
     # --- cases ------------------------------------------------------------------------------------
 
     def _case(self, case, held):
-        """Lines of a case."""
+        """Lines of the straight-line code of one case."""
         nodes, stores = case.program.graph.nodes, case.stores
         reachable = case.program.graph.reachable
         stored = reachable(case.program.roots)
@@ -232,7 +232,7 @@ class LoopWriter(LoweredWriter):
         return lines
 
     def _append(self, row, language):
-        """Fill in the words of a new row of a list, and count it if it is kept."""
+        """Write the words of a new row of a list, which is counted if it is kept."""
         record, name = self.value(row.record), row.list
         for k, word in row.words:
             there = isinstance(word, Value) and word.type == RECORD
@@ -245,7 +245,7 @@ class LoopWriter(LoweredWriter):
 
 
 def _tight(text):
-    """A text in parentheses, unless it is one name."""
+    """Text in parentheses, unless it is one name."""
     return f"({text})" if " " in text else text
 
 
@@ -266,7 +266,7 @@ class TableLanguage:
     require: Any  # of the language
 
     def place(self, writer, case, held):
-        """Say where numbers are.
+        """Set where the numbers of a case are, before it is written.
 
         Args:
             writer: of the program.
@@ -284,7 +284,7 @@ class TableLanguage:
         return self.writer.place(self.loads[argument.name, index])
 
     def output(self, argument, index, text):
-        """A store; one of a number as it was loaded waits for the end."""
+        """Lines of a store; a number stored as it was loaded is stored at the end."""
         name = argument.name
         if name in self.late:
             self.moves.append(f"{self.writer.place(self.late[name])} = {text};")

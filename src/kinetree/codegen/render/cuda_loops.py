@@ -64,7 +64,7 @@ class _Case(TableLanguage, Cuda):
         super().__init__(case, dtype, set(), Kept({}, {}), ())
 
     def sine_and_cosine(self, names, text, argument):
-        """Sine and cosine of any angle."""
+        """CUDA lines for sine and cosine of an angle of any size."""
         sine, cosine = (
             name or f"unused_{other}" for name, other in zip(names, names[::-1], strict=True)
         )

@@ -173,7 +173,7 @@ class _StepWriter(LoopLines):
         self.v, self.lines = v, lines
 
     def steps(self, steps):
-        """Write calls of blocks and loops."""
+        """Write LLVM calls of blocks, and the loops among them."""
         for item in steps:
             if isinstance(item, LoopStep):
                 known = item.times is not None

@@ -95,7 +95,7 @@ class Lines:
     lines: list
 
     def emit(self, *lines):
-        """Append instructions."""
+        """Append LLVM instructions."""
         self.lines += [f"  {line}" for line in lines]
 
 
@@ -105,7 +105,7 @@ class LoopLines(Lines):
     count, label = 0, "entry"
 
     def new(self):
-        """New number for names of values and labels."""
+        """New number for names of LLVM values and labels."""
         self.count += 1
         return self.count
 
@@ -115,11 +115,11 @@ class LoopLines(Lines):
         self.label = label
 
     def below(self, count):
-        """Condition of a loop's counter: that it is below an integer, or its register."""
+        """LLVM condition that a loop's counter is below an integer or register."""
         return lambda k, _: f"icmp slt i64 {k}, {count}"
 
     def below_number(self, times):
-        """Condition of a loop's counter: that it is below a floating-point number."""
+        """LLVM condition that a loop's counter is below a floating-point number."""
 
         def goes_on(k, _):
             done = f"%done{self.new()}"
@@ -129,7 +129,7 @@ class LoopLines(Lines):
         return goes_on
 
     def loop(self, goes_on, body, chain=None):
-        """Write ``body`` as long as ``goes_on``, or until it has an answer that holds.
+        """Write an LLVM loop of ``body`` while ``goes_on``, or until the body's answer holds.
 
         Both get a counter and, of a ``chain``, the present record. ``chain`` has the first one, and
         writes the load of the next one. Returns the counter, which has the number of runs.
@@ -193,39 +193,39 @@ class LlvmBody:
         return name
 
     def op(self, name, a, b):
-        """Write a float operation."""
+        """Write a float operation on vectors in LLVM IR."""
         return self.emit(f"{name} {self.v.type} {a}, {b}")
 
     def fma(self, a, b, c):
-        """Write ``a b + c``, rounded once (FMA)."""
+        """Write ``a b + c`` on vectors in LLVM IR, rounded once (FMA)."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.fma.{self.v.suffix}({t} {a}, {t} {b}, {t} {c})")
 
     def integer(self, name, a, b):
-        """Write an integer operation."""
+        """Write an integer operation on vectors in LLVM IR."""
         return self.emit(f"{name} {self.v.integer} {a}, {b}")
 
     def select(self, mask, a, b):
-        """Write a select: ``a`` in the lanes of the mask, else ``b``."""
+        """Write a select in LLVM IR: ``a`` in the lanes of the mask, else ``b``."""
         t = self.v.type
         return self.emit(f"select {self.v.mask} {mask}, {t} {a}, {t} {b}")
 
     def copysign(self, a, b):
-        """Write ``|a|`` with the sign of ``b``."""
+        """Write ``|a|`` with the sign of ``b``, on vectors in LLVM IR."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.copysign.{self.v.suffix}({t} {a}, {t} {b})")
 
     def fabs(self, a):
-        """Write ``|a|``."""
+        """Write the absolute value of a vector in LLVM IR."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.fabs.{self.v.suffix}({t} {a})")
 
     def compare(self, condition, a, b):
-        """Write a comparison of floats; a mask with a bit per lane."""
+        """Write a comparison of float vectors in LLVM IR; a mask with a bit per lane."""
         return self.emit(f"fcmp {condition} {self.v.type} {a}, {b}")
 
     def cast(self, x, source, target):
-        """Write a bitcast of a value to another type."""
+        """Write a bitcast of a value to another type in LLVM IR."""
         return self.emit(f"bitcast {source} {x} to {target}")
 
     def horner(self, coefficients, z):

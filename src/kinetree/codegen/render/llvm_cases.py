@@ -23,7 +23,7 @@ class Registers(LoweredWriter, Lines):
     scope = ""
 
     def define(self, x, given):
-        """The register of a value."""
+        """LLVM register of a lowered value."""
         name = f"%{x.name}{self.scope}"
         text, kept = _TEXTS.get(x.op, ""), ", align 8"
         if x.op == "word":  # records do not change, but for those of lists
@@ -86,7 +86,7 @@ class _CaseWriter(Registers, BlockWriter):
         self.case, self.given = case, ", ".join([GIVEN, *(f"ptr %{name}" for name in variables)])
 
     def function(self, n):
-        """The function, for code number ``n``."""
+        """LLVM function ``@case_n`` of a case."""
         case = self.case
         self.emit("%constants = getelementptr i8, ptr @constants, i64 0")
         for s in case.statements:
@@ -114,7 +114,7 @@ class _CaseWriter(Registers, BlockWriter):
         return "\n".join([head, *self.lines, f"  ret {end}", "}"])
 
     def _entry(self, place, lane):
-        """Pointer to where the array of an entry begins, or the part of it at an offset."""
+        """LLVM pointer to the array of an entry, or to the part of it at an offset."""
         base = self._pointer(place.argument, lane)
         if place.offset is None:
             return base
@@ -126,7 +126,7 @@ class _CaseWriter(Registers, BlockWriter):
         return name
 
     def _load_place(self, i, place):
-        """Node ``i`` from a place."""
+        """Write the load of a node's value from its place in memory."""
         v = self.v
         if isinstance(place, EntryPlace):
             self._gather(i, ((self._entry(place, lane), place.at) for lane in range(v.lanes)))
@@ -144,7 +144,7 @@ class _CaseWriter(Registers, BlockWriter):
         self.named.add(i)
 
     def _store_places(self, target, places):
-        """Node ``target`` to places."""
+        """Write the stores of a node's value to places in memory."""
         v = self.v
         for place in places.values():
             name = f"%o{target}_{len(self.lines)}"
@@ -162,7 +162,7 @@ class _CaseWriter(Registers, BlockWriter):
                 self.emit(f"store {v.scalar} {one}, ptr {one}_at")
 
     def _append(self, row):
-        """Fill in the record behind the last of a list, which then counts if it is kept."""
+        """Write the record of a new row of a list, which counts only if it is kept."""
         record, name = self.value(row.record), row.list
         for k, word in row.words:
             kind = "i64" if isinstance(word, int) or word.type == INTEGER else "ptr"

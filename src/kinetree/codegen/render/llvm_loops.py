@@ -38,14 +38,14 @@ class _StepWriter(Registers, LoopLines):
 
     @contextmanager
     def inside(self, **variables):
-        """Block whose registers have another ending, since names may come again."""
+        """Context of a block whose LLVM registers get distinct names."""
         outside, self.scope = self.scope, f".{self.new()}"
         with super().inside(**variables):
             yield
         self.scope = outside
 
     def _body(self, body, **variables):
-        """Write the body of a loop."""
+        """Write LLVM IR of a loop's body."""
         with self.inside(**variables):
             self.regions(body)
 
@@ -71,7 +71,7 @@ class _StepWriter(Registers, LoopLines):
         self.begin("begin")
 
     def case_call(self, call):
-        """The call of the case for the kinds of the present rows; its answer, if it has one."""
+        """Write the LLVM call of the case for the kinds of rows in scope; its answer, if any."""
         index, table, n = self.value(call.index), self.value(call.code), self.new()
         given = ", ".join([GIVEN, *(f"ptr {self.value(record)}" for record in call.records)])
         answer = f"%holds{n} = call i1" if call.decides else "call void"
@@ -83,7 +83,7 @@ class _StepWriter(Registers, LoopLines):
         return f"%holds{n}"
 
     def row_loop(self, loop):
-        """A loop over rows."""
+        """Write LLVM IR of a loop over rows."""
         first, count, n = self.value(loop.first), self.value(loop.count), self.new()
 
         def body(k, _):
@@ -97,7 +97,7 @@ class _StepWriter(Registers, LoopLines):
         self.loop(self.below(count), body)
 
     def counted_loop(self, loop):
-        """A loop with a number of runs, or until a condition holds."""
+        """Write LLVM IR of a counted loop, or of one until a condition holds."""
         until = loop.until
 
         def body(*_):
@@ -108,7 +108,7 @@ class _StepWriter(Registers, LoopLines):
         self.loop(self._loop_condition(loop.most), body)
 
     def _loop_condition(self, most):
-        """The condition under which a loop goes on, of its counter."""
+        """LLVM condition under which a loop continues, from its counter."""
         if isinstance(most, int):
             return self.below(most)
         n, scalar, infinity = self.new(), self.v.scalar, self.v.number(float("inf"))
@@ -125,7 +125,7 @@ class _StepWriter(Registers, LoopLines):
         return self.below_number(f"%times{n}")
 
     def choice(self, choice):
-        """Regions that run if a condition holds."""
+        """Write LLVM IR of a block that runs if a condition holds."""
         holds, n = self.case_call(choice.condition), self.new()
         self.emit(f"br i1 {holds}, label %then{n}, label %rest{n}")
         self.begin(f"then{n}")
@@ -134,7 +134,7 @@ class _StepWriter(Registers, LoopLines):
         self.begin(f"rest{n}")
 
     def chain_loop(self, loop):
-        """A loop over a row and those that follow; backwards by a list of the records."""
+        """Write LLVM IR of a loop along a chain of rows; backwards by a list of the records."""
         name, first = loop.variable.name, self.value(loop.first)
 
         def following(row):
@@ -172,7 +172,7 @@ class _StepWriter(Registers, LoopLines):
         self.emit(f"call void @llvm.stackrestore.p0(ptr %stack{n})")
 
     def zero_numbers(self, region):
-        """Zeros in places of rows."""
+        """Write LLVM IR that sets numbers of rows to zero."""
         for row, at in region.places:
             n, t = self.new(), self.v.type
             self.emit(
@@ -181,7 +181,7 @@ class _StepWriter(Registers, LoopLines):
             )
 
     def zero_array(self, region):
-        """Zeros in a result of every lane."""
+        """Write LLVM IR that sets a result of every lane to zero."""
         n, size = self.new(), self.value(region.size)
         self.emit(f"%bytes{n} = mul i64 {size}, {self.v.size}")
         for lane in range(self.v.lanes):
@@ -193,7 +193,7 @@ class _StepWriter(Registers, LoopLines):
             )
 
     def empty_list(self, region):
-        """No more rows in a list."""
+        """Write LLVM IR that empties a list."""
         n, cell = self.new(), self.value(region.cell)
         self.emit(f"%cell{n} = getelementptr i8, ptr %workspace, i64 {cell}")
         self.emit(f"store i64 0, ptr %cell{n}, align 8")

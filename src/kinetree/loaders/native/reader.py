@@ -125,7 +125,7 @@ class _Reader:
             )
 
     def _body(self, table):
-        """Add a body with its joint from a table."""
+        """Add a body with its joint from a TOML table."""
         name = self._new_name(table, "body")
         joint, joint_name = read_joint(table, name=True)
         joint_name = f"{name}_joint" if joint_name is None else joint_name
@@ -142,13 +142,13 @@ class _Reader:
         )
 
     def _frame(self, table):
-        """Add a frame from a table."""
+        """Add a frame from a TOML table."""
         self.builder.frame(
             self._new_name(table, "frame"), on=table.text("on", None), at=parts.placement(table)
         )
 
     def _loop(self, table):
-        """Add a loop from a table."""
+        """Add a loop from a TOML table."""
         self.builder.loop(
             self._new_name(table, "joint"),
             predecessor=table.text("predecessor"),
@@ -161,7 +161,7 @@ class _Reader:
         )
 
     def _coupling(self, table):
-        """Add a coupling from a table."""
+        """Add a coupling from a TOML table."""
         name = self._new_name(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
         sources, tendon = table.texts("sources", ()), table.text("tendon", "")
@@ -178,7 +178,7 @@ class _Reader:
         self.builder.coupling(name, joint=joint, source=source, sources=sources, **law)
 
     def _geometry(self, table):
-        """Add a shape from a table."""
+        """Add a shape from a TOML table."""
         shape = parts.read_shape(table, self.report, self.folders)
         options = {
             "on": table.text("on", None), "at": parts.placement(table),
@@ -191,7 +191,7 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
-        """Add an actuator from a table."""
+        """Add an actuator from a TOML table."""
         name = self._new_name(table, "actuator")
         ranges = ("control", "effort", "activation_range", "integral_range")
         on = {"joint": table.text("joint", None)}
@@ -219,7 +219,7 @@ class _Reader:
         return given.attempt(Muscle, **{key: x for key, x in numbers.items() if x is not None})
 
     def _posture(self, table):
-        """Add a posture from a table."""
+        """Add a posture from a TOML table."""
         name = self._new_name(table, "posture")
         keys = ("q", "qd", "controls", "activation")
         q, qd, controls, activation = (self._by_name(table, key) for key in keys)
@@ -228,7 +228,7 @@ class _Reader:
         self.builder.posture(name, q=q, qd=qd, controls=controls, activation=activation)
 
     def _tendon(self, table):
-        """Add a tendon from a table."""
+        """Add a tendon from a TOML table."""
         joints, path = table.table("joints"), table.of_kind("path", list, [])
         if joints is None and not path:
             raise table.error(
@@ -261,14 +261,14 @@ class _Reader:
         return found
 
     def _gravity_compensation(self, table):
-        """Add gravity compensation from a table."""
+        """Add gravity compensation from a TOML table."""
         center = table.numbers("center", 3, (0.0, 0.0, 0.0))
         self.builder.gravity_compensation(
             table.text("on"), mass=table.number("mass"), center=center
         )
 
     def _fluid_force(self, table):
-        """Add a fluid force from a table."""
+        """Add a fluid force from a TOML table."""
         given = {name: table.number(name, 0.0) for name in ("density", "viscosity")}
         for name, size in (("wind", 3), ("coefficients", 5), *dict.fromkeys(_ADDED, 3).items()):
             if (values := table.numbers(name, size, None)) is not None:
@@ -277,7 +277,7 @@ class _Reader:
         self.builder.fluid_force(shape, on=table.text("on"), at=at, **given)
 
     def _contact_pair(self, table):
-        """Add a contact pair or exclusion from a table."""
+        """Add a contact pair or exclusion from a TOML table."""
         ends = table.text("first"), table.text("second")
         name, surface = table.text("name", ""), parts.read_surface(table)
         if table.flag("touch", True):
@@ -288,7 +288,7 @@ class _Reader:
             self.builder.exclude(*ends, name=name)
 
     def _sensor(self, table):
-        """Add a sensor from a table."""
+        """Add a sensor from a TOML table."""
         shape = table.table("shape")
         rest: dict[str, Any] = {"data": tuple(table.numbers("data", None, ()))}
         rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
@@ -310,12 +310,12 @@ class _Reader:
         )
 
     def _group(self, table):
-        """Add a joint group from a table."""
+        """Add a joint group from a TOML table."""
         name, tip = self._new_name(table, "group"), table.text("tip", "")
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
 
     def _camera(self, table):
-        """Add a camera from a table."""
+        """Add a camera from a TOML table."""
         rest: dict[str, Any] = {}
         if (size := table.numbers("size", 2, None)) is not None:
             rest["size"] = tuple(int(n) if n == int(n) else n for n in size)

@@ -106,7 +106,7 @@ def _pitch(node):
 
 
 def _direction(xyz):
-    """First three numbers of an axis."""
+    """First three numbers of an axis text, as sdformat reads it."""
     values = xyz.text_numbers(None if len(xyz.text().split()) > 3 else 3)
     if len(values) > 3:
         xyz.note("<xyz>", f"it has {len(values)} numbers: the first three count")

@@ -163,7 +163,7 @@ class _Assembly:
         self.floating.append(arc)
 
     def model(self) -> Model:
-        """Model of everything in the file."""
+        """Model of everything in the SDF file."""
         tree, chords, still = self.connections.choose_joints()
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:

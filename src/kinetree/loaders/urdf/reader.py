@@ -146,7 +146,7 @@ class _Assembly:
         self.body[body.name] = len(self.bodies)
 
     def model(self):
-        """Model of everything in the file."""
+        """Model of everything in the URDF file."""
         loops = self._loops()
         with warnings.catch_warnings():
             # Said already, one by one and with the line.

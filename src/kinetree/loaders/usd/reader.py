@@ -57,7 +57,7 @@ class _Reader:
         self.graph = MechanismGraph(name, gravity=self.gravity(), base_name=base_name)
 
     def model(self) -> Model:
-        """The mechanism as a model."""
+        """Model of the mechanism on the stage."""
         self.find_bodies()
         self.find_shapes()
         for path, name in self.bodies.items():

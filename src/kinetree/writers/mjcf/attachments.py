@@ -85,7 +85,7 @@ def write_constraints(model, elements, root):
 
 
 def write_gravity_compensation(model, elements, left_out):
-    """Write gravity compensation at a body's mass centre as a fraction of its weight."""
+    """Write gravity compensation at a body's mass centre as a fraction of its weight in MJCF."""
     for i in sorted({g.body for g in model.gravity_compensation}):
         parts = [g for g in model.gravity_compensation if g.body == i]
         mass, I = sum(g.mass for g in parts), model.inertia[i]
@@ -112,7 +112,7 @@ def _check_without_dynamics(loop):
 
 
 def _close(equality, tag, name, sites, ends):
-    """Write an equality between two sites."""
+    """Write an equality between two sites in MJCF."""
     one, other = (sites.at(f"{name}_{k}", *end) for k, end in zip("ab", ends, strict=True))
     element(equality, tag, name=name, site1=one, site2=other)
 
@@ -273,7 +273,7 @@ def write_postures(model, root, postures):
 
 
 def write_cameras(model, elements):
-    """Write cameras on the bodies that carry them."""
+    """Write cameras on the bodies that carry them in MJCF."""
     for c in model.cameras:
         frame = model.frame(c.of or model.base_name)
         pose = pose_attributes(c.placement @ frame.placement)

@@ -81,7 +81,7 @@ def _align(inertial, f, inertia):
 
 
 def _shape(parent, radii, coefficients, pose):
-    """Write the invisible ellipsoid on which the fluid acts."""
+    """Write the invisible ellipsoid on which the fluid acts in MJCF."""
     element(
         parent,
         "geom",

@@ -127,7 +127,7 @@ class _Links:
         return body, g.placement @ X.inverse()
 
     def _make(self, g):
-        """Write a body for a link that is lumped into another body."""
+        """Write a body for a link that is lumped into another body in MJCF."""
         frames = [f for f in self.model.frames if (f.name, f.body) == (g.link, g.body)]
         X = frames[0].placement if frames else Plucker.identity()
         parent = self.elements[g.body]
@@ -212,7 +212,7 @@ def _friction(surface):
 
 
 def write_contact_pairs(model, root, left_out):
-    """Write contact pairs of geoms and excluded pairs of bodies."""
+    """Write contact pairs of geoms and excluded pairs of bodies in MJCF."""
     if not model.contact_pairs:
         return
     section, known, names = etree.SubElement(root, "contact"), ShapeNames(model), geom_names(model)
