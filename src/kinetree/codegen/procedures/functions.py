@@ -79,7 +79,7 @@ class Functions(Expressions):
         return Number(x if self.module.lanes == 1 else self.op(f"call i64 @{name}(i64 {x})"), INT)
 
     def call(self, callee, e):
-        """Write the call of a procedure; its value."""
+        """Write LLVM IR for the call of a procedure; its value."""
         values = self.arguments(callee, e)
         of = tuple(value.of if isinstance(value, Pointed) else "" for value in values)
         name = self.module.variant(callee, of) if any(of) else ""

@@ -208,11 +208,11 @@ class Text:
         return self.stack(f"[{math.prod(kind.dims)} x {kind.element}]", prefix, 16)
 
     def load(self, element, at, of=""):
-        """Write the load of a number at an address."""
+        """Write LLVM IR for the load of a number at an address."""
         return Number(self.op(f"load {element}, ptr {at}{self.tag(element, of)}"), element)
 
     def store(self, element, x, at, of=""):
-        """Write the store of a number at an address, with its alias tag."""
+        """Write LLVM IR for the store of a number at an address, with its alias tag."""
         self.emit(f"store {element} {x}, ptr {at}{self.tag(element, of)}")
 
     def tag(self, element, of):
