@@ -178,12 +178,12 @@ class EngineStepper(Stepper):
 
     @property
     def pace(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of steps that take a short time, carried over from the last simulation."""
+        """Number of steps between checks of Ctrl-C, carried over from the last simulation."""
         return self.machine.pace
 
     @pace.setter
     def pace(self, steps: int):
-        """Set the number of steps that take a short time, for checks of Ctrl-C."""
+        """Set the number of steps between checks of Ctrl-C."""
         self.machine.pace = steps
 
     def _new_engine(self) -> Engine:

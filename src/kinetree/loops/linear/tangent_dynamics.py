@@ -190,7 +190,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def kernel_and_columns(model, columns, count, at=None):
-    """Linearisation kernel for 3 or 4 arrays, and the numbers of its variables.
+    """Compiled kernel of ``TangentDynamics``, and numbers of its variables; None, () without plan.
 
     With ``at``, these numbers in the order of the coordinates, it returns ``PlanBlocks``.
     """

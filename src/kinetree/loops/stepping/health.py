@@ -47,7 +47,7 @@ class Judge:
         return ~(checks.health >= UNHEALTHY * self.health)
 
     def badness(self, checks: Checks, index: Any = ...):
-        """Badness (..., batch) of steps from their checks: at most 1 if acceptable."""
+        """Largest ratio of a step's energy loss, kick and loop error to tolerance, (..., batch)."""
         tiny = np.finfo(float).tiny
         lost = _ENERGY * self.energy[index] + _TIMES * self.lost[index] + tiny
         kick = _KICK * self.energy[index] + _TIMES * self.kick[index] + tiny
@@ -69,7 +69,7 @@ class Judge:
 
 
 def refine_step(step, badness, t, h, state, tau):
-    """Step of one sample, halved recursively while that reduces its badness.
+    """Step of one sample, halved recursively while that reduces its ``badness`` (error ratio).
 
     Args:
         step: function ``(t, h, q, qd, tau)`` to a ``Stepped`` with checks.
