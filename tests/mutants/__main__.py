@@ -185,7 +185,7 @@ def run(options):
     tasks, entries, tests = _to_try(options, results)
     print(f"seed {options.seed}: {len(tasks)} mutants to try, {len(results)} tried before, "
           f"{len(tests)} tests")  # fmt: skip
-    counts, fine, explained = Counter(), _fine(results), _explained()
+    counts, fine, explained = Counter(), _fine(options), _explained()
     with (Path(os.devnull) if options.control else path).open("a", encoding="utf-8") as file:
         for name, found, ending, seconds in _all(tasks, options):
             entry = entries[name]
@@ -233,7 +233,7 @@ def check(options):
     """Run tests that failed with mutants and passed with none; what fails here proves nothing."""
     path = options.out / "coverage.jsonl"
     results, recorded = _results(options), Covering(path).seconds
-    fine = _fine(results) | (set() if options.carried else {*recorded})
+    fine = _fine(options) | (set() if options.carried else {*recorded})
     fine |= {test.split("::")[0] for test in fine}  # files that could be imported
     doubtful = defaultdict(list)
     for entry in results.values():
@@ -263,9 +263,10 @@ def _results(options):
     return {name: entry for name, entry in found.items() if entry["status"] != AGAIN}
 
 
-def _fine(results):
-    """Tests that passed with some mutant."""
-    return {test for entry in results.values() for test in entry.get("fine", ())}
+def _fine(options):
+    """Tests that passed with some mutant, also with one that is tried again."""
+    results = _read(options.out / "results.jsonl")
+    return {test for entry in results for test in entry.get("fine", ())}
 
 
 def _status(entry, ending, explained):

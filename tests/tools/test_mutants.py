@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from mutants import __main__ as mutants
 from mutants.__main__ import _drawn
 from mutants.changes import edits, mutated
 
@@ -179,3 +181,39 @@ def test_a_drawn_seed_is_kept(tmp_path):
     other.mkdir()
     assert _drawn(tmp_path) == first == (tmp_path / "seed.txt").read_text()
     assert _drawn(other) != first
+
+
+def test_deaths_by_tests_that_fail_without_a_change_are_tried_again(tmp_path, monkeypatch):
+    """Where tests were recorded elsewhere; what passed with another mutant is not run again."""
+    names = ("tests/a.py::fine", "tests/a.py::good", "tests/b.py::bad[0]", "tests/c.py")
+    for number, name in enumerate(names):
+        dead = {"id": str(number), "path": "src/x.py", "status": "killed", "failed": name}
+        _append(tmp_path / "results.jsonl", dead | {"fine": names[:1] if number == 3 else []})
+        entry = {"test": f"{name}::last" if number == 3 else name, "seconds": 1.0, "passed": True}
+        _append(tmp_path / "coverage.jsonl", entry | {"lines": {"src/x.py": [number + 1]}})
+    run = []
+
+    def all_run(tasks, options):
+        for name, *_ in tasks:
+            run.append(name)
+            yield name, [{"passed": 1} if "good" in name else {"failed": name}], "done", 1.0
+
+    monkeypatch.setattr(mutants, "_all", all_run)
+    options = SimpleNamespace(out=tmp_path, carried=True)
+    mutants.check(options)
+    assert sorted(run) == sorted(names[1:])
+    assert {*mutants._results(options)} == {"0", "1"}
+    covering = mutants.Covering(tmp_path / "coverage.jsonl")
+    assert {*covering.seconds} == {*names[:2]}  # of a file that cannot be imported no test is left
+    mutants.check(options)
+    assert len(run) == 3
+    options.carried = False  # what was recorded here passed here
+    run.clear()
+    _append(tmp_path / "results.jsonl", dead | {"id": "4", "failed": names[1], "fine": []})
+    mutants.check(options)
+    assert not run
+
+
+def _append(path, entry):
+    with path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
