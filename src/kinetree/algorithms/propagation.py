@@ -25,7 +25,7 @@ class Propagated(NamedTuple):
 
 
 def propagate(IA, pA, S, c, tau):
-    """Articulated inertia ``Ia`` and bias force ``pa`` of a child, as felt by its parent — (7.23).
+    """Inertia ``Ia`` and bias force ``pa`` of a child, felt by its parent — RBDA (7.23), (7.24).
 
     All in the same coordinates; ``c`` is the full velocity-product acceleration ``c_J + v × v_J``
     and ``tau`` the joint force.

@@ -59,7 +59,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
 
 
 def bias_force(model, q, qd, f_ext=None):
-    """Bias force ``C(q, qd)``, the joint forces at zero acceleration, gravity included, (nv,)."""
+    """Bias force ``C(q, qd)``: joint forces at zero acceleration, with gravity — RBDA (6.2)."""
     return newton_euler(model, q, qd, model.zero_velocity, f_ext).tau
 
 

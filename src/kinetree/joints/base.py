@@ -150,7 +150,7 @@ class AbstractJoint(ABC):
         return Force.from_array(dual_basis(S))
 
     def velocity_variables(self, q: Array, v_J: Motion) -> Array:
-        """Velocity variables ``qd = T_aᵀ v_J`` for a velocity ``v_J`` across the joint."""
+        """Velocity variables ``qd = T_aᵀ v_J`` for a joint velocity ``v_J`` — (3.33), (3.35)."""
         return self.active_subspace(q).T @ v_J
 
     def loop_subspace(self, X: Plucker) -> Force:

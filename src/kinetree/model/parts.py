@@ -164,7 +164,7 @@ class Jointed(FrozenPart):
             object.__setattr__(self, name, spread(getattr(self, name), self.joint))
 
     def active_subspace(self, q: Array) -> Force:
-        """Active force subspace ``T_a`` at ``q``, through which the joint's drive acts — (3.35).
+        """Active force subspace ``T_a`` at ``q``, through which a drive acts — (3.35), Example 3.2.
 
         In successor coordinates, with ``T_aᵀ S = 1``: that of the joint unless ``dynamics`` says
         otherwise.

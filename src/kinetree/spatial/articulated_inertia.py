@@ -168,7 +168,7 @@ class InverseInertia:
 
     @classmethod
     def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
-        """Inverse inertia of a free body from mass, centre, rotational inertia — RBDA (2.73).
+        """Inverse inertia of a free body from mass, centre, inertia — RBDA (2.73), (2.74).
 
         Args:
             m: mass.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
-    """True derivative ``dx/dt`` in coordinates of a frame moving at ``v_A`` — RBDA (2.36).
+    """True derivative ``dx/dt`` in coordinates of a frame moving at ``v_A`` — RBDA (2.36)–(2.38).
 
     Args:
         ring: derivative of the coordinates of ``x``, of the kind of ``x``.

@@ -236,7 +236,7 @@ class Plucker(CoordinateTransform):
 
 
 def rx(angle: Any) -> Array:
-    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about x.
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about x — RBDA Table 2.2.
 
     The transpose of the active rotation matrix; so are ``ry`` and ``rz``.
     """
@@ -245,13 +245,13 @@ def rx(angle: Any) -> Array:
 
 
 def ry(angle: Any) -> Array:
-    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about y."""
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about y — RBDA Table 2.2."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
 
 
 def rz(angle: Any) -> Array:
-    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about z."""
+    """Coordinate rotation (3, 3) for a frame turned by ``angle`` [rad] about z — RBDA Table 2.2."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 

@@ -210,7 +210,7 @@ def glue(matrix_1, bias_1, matrix_2, bias_2):
 
 
 def standard(I1, p1, I2, p2, S, c, tau):
-    """Articulated inertia and bias force of handle 1 by elimination of ``S`` (RBDA 7.18–7.20)."""
+    """Articulated inertia and bias force of handle 1, ``S`` eliminated — RBDA (7.18)–(7.20)."""
     D_inv = inverse(S.T @ I2 @ S, "Sᵀ I2 S: the joint moves no inertia beyond it")
     z = tau - S.T @ (p2 + I2 @ c)
     gain, offset = -D_inv @ S.T @ I2, D_inv @ z
@@ -254,7 +254,7 @@ class BlockEquation(NamedTuple):
 
 
 def assembly_equations(handle_1, handle_2, joint, *, inverted=False, implicit=False):
-    """The five block equations of two handles and a joint (RBDA 7.51–7.55).
+    """The five block equations of two handles and a joint — RBDA (7.51)–(7.55).
 
     Args:
         handle_1: pair ``(I, p)`` of ``f = I a + p``; with ``inverted`` a pair ``(Phi, b)`` of

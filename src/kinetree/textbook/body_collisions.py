@@ -30,7 +30,7 @@ class BodyCollision(NamedTuple):
 
 
 def velocity_change(inertia, impulse: Force) -> Motion:
-    """Velocity change ``I⁻¹ ι`` of a body or handle under an impulse (RBDA 11.55, 11.56).
+    """Velocity change ``I⁻¹ ι`` of a body or handle under an impulse — RBDA (11.55), (11.56).
 
     Args:
         inertia: ``Inertia`` or ``ArticulatedInertia``; None for what does not move.
@@ -42,7 +42,7 @@ def velocity_change(inertia, impulse: Force) -> Motion:
 
 
 def joint_space_impulse(model, q, name, impulse):
-    """Joint-space impulse ``Jᵀ ι`` (nv,) of an impulse on a body or frame (RBDA 11.58)."""
+    """Joint-space impulse ``Jᵀ ι`` (nv,) of an impulse on a body or frame — RBDA (11.58)."""
     iota = impulse.to_array() if isinstance(impulse, Force) else np.asarray(impulse, dtype=float)
     if iota.shape != (6,):
         raise ShapeError(f"an impulse is a Force or six numbers, got shape {iota.shape}")
@@ -50,7 +50,7 @@ def joint_space_impulse(model, q, name, impulse):
 
 
 def velocity_step(model, q, u):
-    """Velocity change (nv,) of a mechanism under a joint-space impulse (RBDA 11.57).
+    """Velocity change (nv,) of a mechanism under a joint-space impulse — RBDA (11.57).
 
     Loops answer with their own impulses. Compression waves, bearings that give
     way and the like are not in it: see the caution in RBDA §11.7.
@@ -65,7 +65,7 @@ def velocity_step(model, q, u):
 
 
 def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCollision:
-    """``BodyCollision`` of two bodies at a smooth contact point (RBDA 11.60–11.65).
+    """``BodyCollision`` of two bodies at a smooth contact point — RBDA (11.60)–(11.65).
 
     Args:
         I1: inertia of the first body, or of a handle; None if it does not move.
@@ -86,7 +86,7 @@ def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCo
 def arrested_collision(
     I1, v1, I2, v2, point, normal, restitution, friction=np.inf
 ) -> BodyCollision:
-    """``BodyCollision`` of two bodies whose sliding is stopped by friction (RBDA 11.66–11.72).
+    """``BodyCollision`` of two bodies whose sliding is stopped by friction — RBDA (11.66)–(11.72).
 
     Arguments are those of ``frictionless_collision``, and ``friction``, the coefficient that the
     impulse must not exceed.

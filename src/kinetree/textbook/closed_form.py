@@ -20,7 +20,7 @@ from kinetree.spatial import crm
 @refuses("prescribed", use="kinematics.body_velocities")
 @for_all_joints()
 def body_velocities(model, q, qd):
-    """Body velocities ``v_i = Σ S_j qd_j`` as sums over supporting joints (RBDA 5.3)."""
+    """Body velocities ``v_i = Σ S_j qd_j`` as sums over supporting joints — RBDA (5.3)."""
     _, _, S = _base_subspaces(model, q)
     v = [model.zero_motion]
     for i in range(1, model.body_count + 1):
@@ -31,7 +31,7 @@ def body_velocities(model, q, qd):
 @refuses("prescribed", use="kinematics.body_accelerations")
 @for_all_joints()
 def body_accelerations(model, q, qd, qdd):
-    """Body accelerations as double sums over supporting joints (RBDA 5.5), base frame.
+    """Body accelerations as double sums over supporting joints — RBDA (5.5), base frame.
 
     ``a_i = Σ (S_j qdd_j + c_Jj) + ΣΣ (S_k qd_k) × (S_j qd_j)`` with ``j`` over the joints that
     support body ``i`` and ``k`` over those before ``j``.

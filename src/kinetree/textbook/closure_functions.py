@@ -92,7 +92,7 @@ class LoopClosure:
     def forward_dynamics(
         self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | dict | None = None
     ) -> np.ndarray:
-        """Independent accelerations ``ydd`` under joint forces ``tau``, (m,) (RBDA 8.46).
+        """Independent accelerations ``ydd`` under joint forces ``tau``, (m,) — RBDA (8.46).
 
         Args:
             y: independent variables.

@@ -35,17 +35,17 @@ __all__ = [
 
 
 def kinetic_energy(I, v):
-    """Kinetic energy ``½ v·I v`` of a rigid body [J] (RBDA 2.67)."""
+    """Kinetic energy ``½ v·I v`` of a rigid body [J] — RBDA (2.67)."""
     return (I @ v).dot(v) / 2
 
 
 def force_on_body(I, v, a):
-    """Total force ``I a + v ×* I v`` that gives a body the acceleration ``a`` (RBDA 2.68)."""
+    """Total force ``I a + v ×* I v`` that gives a body the acceleration ``a`` — RBDA (2.68)."""
     return I @ a + v.cross(I @ v)
 
 
 def bias_force(I, v, known=None):
-    """Bias force ``p`` of a body in ``f = I a + p`` (RBDA 2.69).
+    """Bias force ``p`` of a body in ``f = I a + p`` — RBDA (2.69).
 
     Args:
         I: inertia.
@@ -57,12 +57,12 @@ def bias_force(I, v, known=None):
 
 
 def free_acceleration(Phi, f, p):
-    """Acceleration ``Φ (f - p)`` of an unconstrained body (RBDA 2.72)."""
+    """Acceleration ``Φ (f - p)`` of an unconstrained body — RBDA (2.72)."""
     return Phi @ (f - p)
 
 
 def newton_euler(m, I_C, w, wd, a_C):
-    """Force and moment about the mass centre by Newton and Euler (RBDA 1.4).
+    """Force and moment about the mass centre of a body — RBDA (1.4), Lynch & Park (9.14)–(9.20).
 
     Args:
         m: mass [kg].
@@ -103,7 +103,7 @@ class FromConstraintForces(NamedTuple):
 
 
 def apparent_inverse_inertia(I, S):
-    """Apparent inverse inertia ``S (Sᵀ I S)⁻¹ Sᵀ`` of a constrained body (RBDA 3.54).
+    """Apparent inverse inertia ``S (Sᵀ I S)⁻¹ Sᵀ`` of a constrained body — RBDA (3.54).
 
     Its range is ``S`` and its null space ``S⊥``; any basis of ``S`` gives the same.
     """
@@ -121,7 +121,7 @@ def split_force(I, S, f):
 
 
 def solve_by_motion_subspace(I, p, S, c, f) -> FromMotionSubspace:
-    """Motion of a constrained body by projection on ``S`` (RBDA 3.45–3.55)."""
+    """Motion of a constrained body by projection on ``S`` — RBDA (3.45)–(3.55)."""
     Phi = apparent_inverse_inertia(I, S)
     qdd = _solve(S.T @ (I @ S), S.T @ (f - I @ c - p))
     b = c - Motion.from_array(Phi @ (I @ c + p).to_array())
@@ -129,7 +129,7 @@ def solve_by_motion_subspace(I, p, S, c, f) -> FromMotionSubspace:
 
 
 def solve_by_constraint_forces(I, p, T, k, f) -> FromConstraintForces:
-    """Motion and constraint force of a body by the augmented system (RBDA 3.56–3.60).
+    """Motion and constraint force of a body by the augmented system — RBDA (3.56)–(3.60).
 
     The matrix is symmetric and nonsingular, but not positive definite.
 
@@ -149,7 +149,7 @@ def solve_by_constraint_forces(I, p, T, k, f) -> FromConstraintForces:
 
 
 def equation_of_motion(I, p, S, c, f) -> SubsystemEquation:
-    """Equation of motion ``H qdd + C = tau`` of a constrained body (RBDA 3.61–3.64).
+    """Equation of motion ``H qdd + C = tau`` of a constrained body — RBDA (3.61)–(3.64).
 
     ``tau = Sᵀ f`` forgets part of ``f``: the sum ``f + f_c`` can be recovered from it, the two
     forces cannot.

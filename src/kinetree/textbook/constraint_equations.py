@@ -9,7 +9,7 @@ from kinetree.errors import ShapeError
 
 
 def check_same_constraint(implicit, explicit, *, tolerance=1e-9):
-    """Raise an error unless implicit and explicit forms describe one constraint (RBDA 3.12).
+    """Raise an error unless implicit and explicit forms describe one constraint — RBDA (3.12).
 
     ``implicit.error`` must then be ``φ(γ(y))``, which is zero. Dimensions count as well: ``G``
     must span all that ``K`` allows.

@@ -19,7 +19,7 @@ from kinetree.spatial import Force, Motion
 
 @for_all_joints(congruent)
 def from_definition(model, q):
-    """Inertia matrix ``H_ij = Σ S_iᵀ I_k S_j`` by its definition (RBDA 6.11)."""
+    """Inertia matrix ``H_ij = Σ S_iᵀ I_k S_j`` by its definition — RBDA (6.11)."""
     S, I = _in_base_coordinates(model, q)
     nu, bodies = model.subtree, range(1, model.body_count + 1)
     H = _zeros(model, q)
@@ -32,7 +32,7 @@ def from_definition(model, q):
 
 @for_all_joints(congruent)
 def from_jacobians(model, q):
-    """Inertia matrix ``H = Σ J_kᵀ I_k J_k`` from body Jacobians (Lynch & Park 9.60)."""
+    """Inertia matrix ``H = Σ J_kᵀ I_k J_k`` from body Jacobians — Lynch & Park (9.60)."""
     S, I = _in_base_coordinates(model, q)
     H = _zeros(model, q)
     for k in range(1, model.body_count + 1):
@@ -46,7 +46,7 @@ def from_jacobians(model, q):
 
 @for_all_joints(congruent)
 def from_base_coordinates(model, q):
-    """Inertia matrix by composite rigid bodies in base coordinates (RBDA 6.13, 6.14)."""
+    """Inertia matrix by composite rigid bodies in base coordinates — RBDA (6.13), (6.14)."""
     S, IC = _in_base_coordinates(model, q)
     lam, H = model.parent, _zeros(model, q)
     for i in range(model.body_count, 0, -1):
@@ -104,7 +104,7 @@ class Column(NamedTuple):
 
 @refuses("couplings", use="crba.joint_space_inertia")
 def column(model, q, k):
-    """Column ``k`` of the inertia matrix from its physical meaning (RBDA 6.21–6.25).
+    """Column ``k`` of the inertia matrix from its physical meaning — RBDA (6.21)–(6.25).
 
     Everything beyond the joint ``i`` that owns variable ``k`` moves as one rigid body with
     acceleration ``s``, the rest stays; the force for it comes all the way from the base.

@@ -27,7 +27,7 @@ from kinetree.loops.kinematics.constraint import independent_rows
 
 
 def solve_kkt(instant: ConstrainedEquations) -> Accelerations:
-    """Accelerations and loop forces by the KKT system without redundant rows (RBDA 8.36).
+    """Accelerations and loop forces by the KKT system without redundant rows — RBDA (8.36).
 
     With ``chosen_rows``, these and no others: they must be independent in every configuration, and
     which are is rarely known. A mechanism can change its mobility.
@@ -76,7 +76,7 @@ class RangeSpace(NamedTuple):
     """Factor of ``H``."""
 
     def forces(self, z=None):
-        """Constraint forces ``lam``, the smallest by default; ``z`` selects others (RBDA 8.41)."""
+        """Constraint forces ``lam``, the smallest by default; ``z`` selects — RBDA (8.41)."""
         lam = self.A_plus @ self.b
         return lam if z is None else lam + z - self.A_plus @ (self.A @ z)
 

@@ -23,12 +23,12 @@ class AllowedAccelerations(NamedTuple):
 
 
 def acceleration(system, t, q, v, K, c):
-    """Acceleration ``K (Kᵀ M K)⁻¹ Kᵀ (F - M c) + c``, (n,) (Spencer 2.43)."""
+    """Acceleration ``K (Kᵀ M K)⁻¹ Kᵀ (F - M c) + c``, (n,) — Spencer (2.43)."""
     return K @ independent_acceleration(system, t, q, v, K, c) + c
 
 
 def svd(system, q, v, *, stabilization=None) -> AllowedAccelerations:
-    """``AllowedAccelerations``: orthonormal ``K`` and smallest ``c``, by SVD (Spencer 3.2, 3.3).
+    """``AllowedAccelerations``: orthonormal ``K``, smallest ``c``, by SVD — Spencer (3.2), (3.3).
 
     Redundant constraints are left out.
     """

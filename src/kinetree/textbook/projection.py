@@ -53,13 +53,13 @@ def handle_jacobian(model, q, frames, rows=None):
 
 
 def inverse_inertia(model, q, frames, rows=None):
-    """Inverse operational inertia ``Phi = J H⁻¹ Jᵀ`` of handles (RBDA 7.9)."""
+    """Inverse operational inertia ``Phi = J H⁻¹ Jᵀ`` of handles — RBDA (7.9)."""
     _, Y, D = _factor(model, q, frames, rows)
     return Y.T @ (Y / D)
 
 
 def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """Bias acceleration ``Jd qd + J H⁻¹ (tau - C)`` of handles (RBDA 7.10)."""
+    """Bias acceleration ``Jd qd + J H⁻¹ (tau - C)`` of handles — RBDA (7.10)."""
     if model.is_constrained:
         allowed = allowed_motion_at(model, q, qd)
         qdd = allowed.free_acceleration(f_ext) + allowed.response(tau)
@@ -73,7 +73,7 @@ def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
 
 
 def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """``HandleResponse`` ``Phi``, ``b`` of handles (RBDA 7.8)."""
+    """``HandleResponse`` ``Phi``, ``b`` of handles — RBDA (7.8)."""
     return HandleResponse(
         inverse_inertia(model, q, frames, rows),
         bias_acceleration(model, q, qd, tau, frames, f_ext, rows),
@@ -81,7 +81,7 @@ def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
 
 
 def operational_space_inertia(model, q, frames, rows=None):
-    """Operational-space inertia ``(J H⁻¹ Jᵀ)⁻¹`` of handles (RBDA 7.12).
+    """Operational-space inertia ``(J H⁻¹ Jᵀ)⁻¹`` of handles — RBDA (7.12), Lynch & Park (9.98).
 
     Raises:
         SingularError: when ``J`` lacks full row rank, so that some acceleration of the handles is
@@ -94,13 +94,13 @@ def operational_space_inertia(model, q, frames, rows=None):
 
 
 def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None):
-    """Operational-space inertia and bias force ``-IA b`` of handles (RBDA 7.12, 7.13)."""
+    """Operational-space inertia and bias force ``-IA b`` of handles — RBDA (7.12), (7.13)."""
     IA = operational_space_inertia(model, q, frames, rows)
     return HandleEquation(IA, -IA @ bias_acceleration(model, q, qd, tau, frames, f_ext, rows))
 
 
 def handle_freedom(model, q, frames, rows=None):
-    """Rank and condition number of the handles' Jacobian (RBDA 7.14).
+    """Rank and condition number of the handles' Jacobian — RBDA (7.14).
 
     The inertia exists when the rank is the number of rows, and grows with the square of the
     condition number.

@@ -48,7 +48,7 @@ class MotionSolution(NamedTuple):
 def in_forces(
     M: ArrayLike, d: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = np.inf
 ) -> ForceSolution:
-    """Bounded forces that minimise ``½ lamᵀ M lam + dᵀ lam`` (RBDA 11.43).
+    """Bounded forces that minimise ``½ lamᵀ M lam + dᵀ lam`` — RBDA (11.43).
 
     Args:
         M: inverse inertia that the forces meet, symmetric and positive semidefinite, (n, n).
@@ -72,7 +72,7 @@ def in_accelerations(
     low: ArrayLike = 0.0,
     high: ArrayLike = np.inf,
 ) -> MotionSolution:
-    """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` (RBDA 11.44).
+    """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` — RBDA (11.44).
 
     Args:
         H: joint-space inertia, symmetric and positive definite, (nv, nv).

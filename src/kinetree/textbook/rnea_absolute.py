@@ -15,7 +15,7 @@ from kinetree.spatial import crf, crm
 
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
-    """Recursive Newton-Euler equations in base coordinates with by-products (RBDA 5.7–5.11)."""
+    """Recursive Newton-Euler equations in base coordinates with by-products — RBDA (5.7)–(5.11)."""
     lam, NB = model.parent, model.body_count
     v, a, f, S = ([None] * (NB + 1) for _ in range(4))
     X_0 = base_transforms(model, joint_transforms(model, q)[0])

@@ -67,7 +67,7 @@ def stacked_operators(model, q) -> StackedOperators:
 
 
 def stacked_vectors(model, q, V_0=None, Vd_0=None, F_tip=None, tip=None) -> StackedVectors:
-    """Stacked base velocity, base acceleration and tip force (Lynch & Park 9.69–9.71).
+    """Stacked base velocity, base acceleration and tip force — Lynch & Park (9.69)–(9.71).
 
     Args:
         model: the mechanism; several bodies may stand on its base.
@@ -93,7 +93,7 @@ def stacked_vectors(model, q, V_0=None, Vd_0=None, F_tip=None, tip=None) -> Stac
 
 @for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, V_0=None, Vd_0=None, F_tip=None, tip=None):
-    """Joint forces by the stacked equations of all bodies (Lynch & Park 9.77–9.80, corrected).
+    """Joint forces by the stacked equations of all bodies — Lynch & Park (9.77)–(9.80), corrected.
 
     On a base that may move, with a force at the tip; arguments as in ``stacked_vectors``.
     """
@@ -109,14 +109,14 @@ def inverse_dynamics(model, q, qd, qdd, V_0=None, Vd_0=None, F_tip=None, tip=Non
 
 @for_all_joints(congruent)
 def joint_space_inertia(model, q):
-    """Inertia matrix ``Aᵀ Lᵀ G L A`` by stacked operators (Lynch & Park 9.82)."""
+    """Inertia matrix ``Aᵀ Lᵀ G L A`` by stacked operators — Lynch & Park (9.82)."""
     A, G, _, L = stacked_operators(model, q)
     return armature.inertia(model, A.T @ L.T @ G @ L @ A)
 
 
 @refuses("couplings", use="rnea.coriolis_force")
 def coriolis_force(model, q, qd):
-    """Coriolis and centrifugal joint forces by stacked operators (Lynch & Park 9.83)."""
+    """Coriolis and centrifugal joint forces by stacked operators — Lynch & Park (9.83)."""
     zero = model.zero_velocity
     return inverse_dynamics(model, q, qd, zero, Vd_0=np.zeros(6, dtype=int))
 

@@ -133,13 +133,13 @@ class StateChart(AbstractChart):
         return self._y
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Derivative ``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) (Spencer 2.29)."""
+        """Derivative ``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         inverse = invert(self._matrix(x, y), _END)
         return -inverse[:, : self.size] @ self.relation.second(x, y)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Derivative ``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) (Spencer 2.31)."""
+        """Derivative ``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) — Spencer (2.31)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
@@ -160,7 +160,7 @@ class StateChart(AbstractChart):
         return self.inverse_derivative(q, v) @ np.concatenate([v, vdot])
 
     def condition(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Larger condition number of ``[D1R; H]`` and ``D2R`` (Spencer 2.21, 2.22)."""
+        """Larger condition number of ``[D1R; H]`` and ``D2R`` — Spencer (2.21), (2.22)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         matrices = (self._matrix(x, y), self.relation.second(x, y))
         return max(row_condition(A, invert(A, "no chart here")) for A in matrices)
@@ -219,7 +219,7 @@ class LinearStateChart(StateChart):
         return self.R @ (_state(self.system, q, v) - self.offset)
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Derivative ``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) (Spencer 2.37)."""
+        """Derivative ``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
         H = invariant_gradient(self.system, q, v)
         return self.R_bar - self.S_bar @ invert(H @ self.S_bar, _END) @ (H @ self.R_bar)
 

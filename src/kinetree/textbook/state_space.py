@@ -13,7 +13,7 @@ from kinetree.errors import ShapeError
 
 
 def configuration_rate_matrix(model, q):
-    """Block-diagonal matrix ``Q(q)`` with ``dq/dt = Q alpha``, (nq, nv) (RBDA 3.6)."""
+    """Block-diagonal matrix ``Q(q)`` with ``dq/dt = Q alpha``, (nq, nv) — RBDA (3.6)."""
     Q = np.zeros((model.nq, model.nv), dtype=model.scalar_type(q))
     for i in range(1, model.body_count + 1):
         q_i = q[model.q_slice[i]]
@@ -22,7 +22,7 @@ def configuration_rate_matrix(model, q):
 
 
 def configuration_rate(model, q, alpha):
-    """Coordinate rates ``dq/dt = Q alpha`` without forming ``Q`` (RBDA 3.7, ``qdfn``).
+    """Coordinate rates ``dq/dt = Q alpha`` without forming ``Q`` — RBDA (3.7), ``qdfn``.
 
     Takes any numbers, unlike ``model.configuration_rate``, which checks them: the intermediate
     points of an integrator lie off the manifold.
@@ -36,7 +36,7 @@ def configuration_rate(model, q, alpha):
 
 
 def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
-    """Rate ``dx/dt`` of the state ``x = (q, alpha)`` (RBDA 3.8, 3.9, ``FDx``).
+    """Rate ``dx/dt`` of the state ``x = (q, alpha)`` — RBDA (3.8), (3.9), ``FDx``.
 
     Args:
         model: the mechanism; loops and couplings are supported.

@@ -169,7 +169,7 @@ class SVDForm:
         return found
 
     def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:
-        """Pseudo-inverse (n, m) of ``G`` by this form's SVD (Spencer 3.4)."""
+        """Pseudo-inverse (n, m) of ``G`` by this form's SVD — Spencer (3.4)."""
         r, rows = self._rank_near(q), self._row_units()
         U, s, Vt = np.linalg.svd(rows[:, None] * self.system.G(q))
         return (Vt[:r].T * self.inverse_values(s[:r])) @ (U[:, :r].T * rows)

@@ -23,12 +23,12 @@ _ROUNDING = 1e-13
 
 
 def velocity_residual(system, q, v):
-    """Constraint velocity ``G v``, (m,) (Spencer 2.2)."""
+    """Constraint velocity ``G v``, (m,) — Spencer (2.2)."""
     return system.G(q) @ v
 
 
 def acceleration_residual(system, q, v, vdot):
-    """Constraint acceleration ``G vdot + Gdot v``, (m,) (Spencer 2.3)."""
+    """Constraint acceleration ``G vdot + Gdot v``, (m,) — Spencer (2.3)."""
     _, G, Gdot_v = system.constraint(q, v)
     return G @ vdot + Gdot_v
 

@@ -9,7 +9,7 @@ from kinetree.model.tree import supports
 
 
 def support_matrix(parent):
-    """Support matrix ε (N_B, N_B): 1 where joint ``j`` supports body ``i`` (RBDA 4.5)."""
+    """Support matrix ε (N_B, N_B): 1 where joint ``j`` supports body ``i`` — RBDA (4.5)."""
     epsilon = np.zeros((len(parent) - 1,) * 2, dtype=int)
     for i, kappa in enumerate(supports(parent)):
         for j in kappa:

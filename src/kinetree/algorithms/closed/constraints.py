@@ -37,7 +37,7 @@ class LoopConstraints(NamedTuple):
     """Velocity error ``K qd`` less what moves with time, (nc,)."""
 
     def with_stabilization(self, T):
-        """Right-hand side ``k`` that lets errors decay in the time ``T`` [s] — RBDA (8.22)."""
+        """Right-hand side ``k``: errors decay in the time ``T`` [s] — RBDA (8.22), (8.35)."""
         return self.k - (2 / T) * self.rate - self.error / (T * T)
 
 

@@ -134,7 +134,7 @@ def resistance(K: float, D: float, H: float, h: float, alpha: float) -> "(float,
 
 @procedure
 def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
-    """Build ``M = H + armature + h lag`` in blocks by nodes, ``H_kl = F_k · S_l`` (RBDA 6.20)."""
+    """Build ``M = H + armature + h lag`` in blocks by nodes, ``H_kl = F_k · S_l`` — RBDA (6.20)."""
     for a in range(p.nodes):
         for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
             b = p.block_ancestor[n]

@@ -41,7 +41,7 @@ def in_world(pose: "float[12]", x: "float[3]", out: "float[3]"):
 
 @procedure
 def add_pushes(x: Pushes, m: Mechanism, tau: "float[:]"):
-    """Add the joint forces ``Sᵀ f`` of external wrenches on bodies (RBDA 5.8)."""
+    """Add the joint forces ``Sᵀ f`` of external wrenches on bodies — RBDA (5.8)."""
     if x.count == 0:
         return
     x.total[: m.bodies] = 0.0

@@ -204,7 +204,7 @@ def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
 
 
 def solve_by_clusters(instant: ConstrainedEquations) -> Accelerations:
-    """Accelerations and loop forces by the null-space method with clusters (RBDA 8.46, §8.9).
+    """Accelerations and loop forces by the null-space method with clusters — RBDA (8.46), §8.9.
 
     ``GᵀHG`` has the blocks ``G_iᵀ H_ij G_j``: none where clusters are on different branches.
     """

@@ -222,7 +222,7 @@ def _others(n, rank, independent):
 
 
 def solve_null_space(instant: ConstrainedEquations, *, independent=None) -> Accelerations:
-    """Accelerations by the null-space method ``(GᵀHG) ydd = Gᵀ(tau - C - H g)`` (RBDA 8.46).
+    """Accelerations by the null-space method ``(GᵀHG) ydd = Gᵀ(tau - C - H g)`` — RBDA (8.46).
 
     Args:
         instant: the equations.

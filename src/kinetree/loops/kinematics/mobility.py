@@ -91,7 +91,7 @@ class Mobility:
 
     @property
     def mobility(self) -> int:
-        """Instantaneous mobility ``n - r`` (RBDA 8.52)."""
+        """Instantaneous mobility ``n - r`` — RBDA (8.52)."""
         return self.tree_dof - self.rank
 
     @property
@@ -111,12 +111,12 @@ class Mobility:
 
     @property
     def spatial_count(self) -> int:
-        """Mobility by counting, six constraints per loop (RBDA 8.53)."""
+        """Mobility by counting, six constraints per loop — RBDA (8.53)."""
         return self.joint_dof - 6 * self.loops - self.couplings - self.own
 
     @property
     def planar_count(self) -> int | None:
-        """Mobility by counting, three constraints per loop (RBDA 8.54); None if not planar."""
+        """Mobility by counting, three constraints per loop — RBDA (8.54); None if not planar."""
         own = self.couplings + self.own
         return self.joint_dof - 3 * self.loops - own if self.is_planar else None
 
@@ -129,7 +129,7 @@ class Mobility:
 
     @property
     def corrected_count(self) -> int:
-        """Spatial count plus redundant constraints (RBDA 8.55), equal to the mobility."""
+        """Spatial count plus redundant constraints — RBDA (8.55), equal to the mobility."""
         return self.spatial_count + self.redundancy
 
     def __repr__(self):

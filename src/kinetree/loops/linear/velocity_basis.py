@@ -249,7 +249,7 @@ class MotionState(NamedTuple):
 
 
 def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis):
-    """Joint accelerations ``G ydd + g`` under motor forces (Spencer 4.10, RBDA 8.46).
+    """Joint accelerations ``G ydd + g`` under motor forces — Spencer (4.10), RBDA (8.46).
 
     Args:
         model: the mechanism.

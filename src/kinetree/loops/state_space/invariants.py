@@ -13,13 +13,13 @@ from kinetree.errors import SingularError
 
 
 def invariants(system, q, v) -> Any:
-    """Invariants ``h = (g, G v)`` of a state, (2m,) (Spencer 2.7)."""
+    """Invariants ``h = (g, G v)`` of a state, (2m,) — Spencer (2.7)."""
     g, G, _ = system.constraint(q, v)
     return np.concatenate([g, G @ v])
 
 
 def invariant_gradient(system, q, v) -> Any:
-    """Gradient ``[[G, 0], [d(G v)/dq, G]]`` of the invariants, (2m, 2n) (Spencer 2.10)."""
+    """Gradient ``[[G, 0], [d(G v)/dq, G]]`` of the invariants, (2m, 2n) — Spencer (2.10)."""
     G = system.G(q)
     return np.block([[G, np.zeros_like(G)], [rate_gradient(system, q, v), G]])
 

@@ -36,7 +36,7 @@ def velocity_products(terms, v, stabilization: Stabilization | None = None):
 
 
 def multipliers(system, t, q, v, *, stabilization: Stabilization | None = None):
-    """Lagrange multipliers of the constraints, (m,) (Spencer 2.4).
+    """Lagrange multipliers of the constraints, (m,) — Spencer (2.4).
 
     They are large near kinematic singularities, whatever the forces are, and do not exist there nor
     with redundant constraints: a SingularError. The sign is that of ``M vdot = F - Gᵀ lam``.
@@ -45,7 +45,7 @@ def multipliers(system, t, q, v, *, stabilization: Stabilization | None = None):
 
 
 def acceleration(system, t, q, v, *, stabilization: Stabilization | None = None):
-    """Constrained acceleration ``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) (Spencer 2.5)."""
+    """Constrained acceleration ``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) — Spencer (2.5)."""
     return _solution(system, t, q, v, stabilization)[0]
 
 

@@ -93,7 +93,7 @@ class AbstractChart(ABC):
         acceleration: Callable | None = None,
         guess: tuple | None = None,
     ) -> Any:
-        """Time derivative ``dy/dt`` of the chart coordinates, (P,) (Spencer 2.15).
+        """Time derivative ``dy/dt`` of the chart coordinates, (P,) — Spencer (2.15).
 
         Args:
             t: time [s].
@@ -116,7 +116,7 @@ class AbstractChart(ABC):
         return from_textbook("system_linearization", "linearize_chart")(self, t, y, method)
 
     def rate_by_pseudo_inverse(self, t: float, y: ArrayLike, acceleration: Callable) -> Array:
-        """Rates ``dy/dt`` by least squares of ``Dψ ydot = f``, (P,) (Spencer 2.13)."""
+        """Rates ``dy/dt`` by least squares of ``Dψ ydot = f``, (P,) — Spencer (2.13)."""
         q, v = self.state(y)
         f = np.concatenate([v, acceleration(t, q, v)])
         return np.linalg.lstsq(self.derivative(q, v), f, rcond=None)[0]
@@ -285,7 +285,7 @@ class AbstractPositionChart(AbstractChart):
         return np.concatenate([first, second])
 
     def derivative(self, q, v):
-        """Derivative ``Dψ = [[K, 0], [Kdot, K]]`` at a state, (2n, P) (Spencer 2.40)."""
+        """Derivative ``Dψ = [[K, 0], [Kdot, K]]`` at a state, (2n, P) — Spencer (2.40)."""
         q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         G = self.system.G(q)
@@ -298,7 +298,7 @@ class AbstractPositionChart(AbstractChart):
         return np.block([[along, np.zeros_like(along)], [Kdot, _times(B[:, :p], D)]])
 
     def inverse_derivative(self, q, v):
-        """Derivative ``Dψ⁻¹`` at a state, (P, 2n) (Spencer 2.30)."""
+        """Derivative ``Dψ⁻¹`` at a state, (P, 2n) — Spencer (2.30)."""
         q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         V = self.velocity_rows(q, y_q)
@@ -309,7 +309,7 @@ class AbstractPositionChart(AbstractChart):
         return np.block([[first, np.zeros_like(first)], [below, _minus_solution(D, V)]])
 
     def condition(self, q) -> float:
-        """Condition number of the coordinates at ``q``: 1 at best (Spencer 2.28)."""
+        """Condition number of the coordinates at ``q``: 1 at best — Spencer (2.28)."""
         q = as_numbers(q, "q")
         rows = self.velocity_rows(q, self.position_coordinates(q))
         A = np.concatenate([rows, self.system.G(q)])

@@ -95,7 +95,7 @@ class LinearChart(AbstractPositionChart):
         return self._zeros
 
     def inverse(self, rows: ArrayLike, G: ArrayLike) -> np.ndarray:
-        """Inverse of ``[R; G]`` by the m x m matrix ``G S_bar`` (Spencer 2.46)."""
+        """Inverse of ``[R; G]`` by the m x m matrix ``G S_bar`` — Spencer (2.46)."""
         if rows is not self.R:
             return super().inverse(rows, G)
         p, B = self.p, np.empty((self.system.n, self.system.n))
