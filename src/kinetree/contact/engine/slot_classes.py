@@ -168,9 +168,9 @@ def feel(world: SlotWorld, its: Unknowns, s: int, v: "float[:]", out: "float[3]"
 def push_four(
     world: SlotWorld, its: Unknowns, s: int, d: int, x: "float[3]", v: "float[:]"
 ) -> None:
-    """Add four numbers of ``Yᵀ x`` of a contact to ``v``: all are read before any is written.
+    """Add four entries of ``Yᵀ x`` of contact ``s``, from place ``d`` on, to velocities ``v``.
 
-    Where fewer variables move the contact, rows have zeros.
+    Where fewer variables move the contact, rows have zeros. All are read before any is written.
     """
     wide = world.slots + 1 - world.slots % 2
     at = its.carrier[s] * world.deep + d
@@ -188,7 +188,7 @@ def push_four(
 
 @procedure(inline=True)
 def push(world: SlotWorld, its: Unknowns, s: int, x: "float[3]", v: "float[:]") -> None:
-    """Add ``Yᵀ x`` of a contact to ``v``."""
+    """Add ``Yᵀ x`` of contact ``s`` to the velocities ``v``."""
     for d in range(0, world.deep, 4):
         push_four(world, its, s, d, x, v)
 

@@ -139,7 +139,7 @@ def fetch_contact(
 
 @procedure
 def effect_of_impulses(world: SlotWorld, its: Unknowns, used: int, nv: int) -> None:
-    """``v = Yᵀ lam``."""
+    """Write the velocity change ``v = Yᵀ lam`` of all contact impulses of a world."""
     for k in lanes(nv + 1):
         its.v[k] = 0.0
     for s in range(worlds_max(used)):
@@ -170,7 +170,7 @@ def along(world: SlotWorld, s: int, long: int, places: int, u: "float[:]", v: "f
 
 @procedure
 def speeds(world: SlotWorld, its: Unknowns, used: int) -> None:
-    """``w = b + Y v``."""
+    """Write all contact velocities ``w = b + Y v`` of a world, summed over the lanes."""
     for s in range(worlds_max(used)):
         here = s < used
         places = its.carrier[s] * world.deep if here else 0

@@ -79,7 +79,7 @@ def laws(world: SlotWorld, its: Unknowns, used: int, proximal_weight: float) -> 
 
 @procedure
 def fill_newton_system(world: SlotWorld, its: Unknowns, used: int, most: int) -> None:
-    """``1 + Yᵀ W Y`` as ``K``, and ``-Yᵀ w`` as ``older``.
+    """Assemble the Newton matrix ``K = 1 + Yᵀ W Y`` and the right side ``older = -Yᵀ w``.
 
     Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
     this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
@@ -114,7 +114,7 @@ def fill_newton_system(world: SlotWorld, its: Unknowns, used: int, most: int) ->
 
 @procedure
 def solve_newton_system(world: SlotWorld, its: Unknowns, used: int, most: int) -> None:
-    """``older`` with ``(1 + Yᵀ W Y) older = -Yᵀ w``."""
+    """Solve ``(1 + Yᵀ W Y) older = -Yᵀ w`` by sparse factorisation along the tree's chains."""
     fill_newton_system(world, its, used, most)
     above = view(world.K, world.inverses)
     z = view(its.older, 0)

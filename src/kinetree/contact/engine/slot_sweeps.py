@@ -145,7 +145,7 @@ def mix(
     before: float,
     ahead: float,
 ) -> "(float, float)":
-    """Take a mixture of the last two sweeps, see ``mixture``: squared change, and ``ahead``.
+    """Replace impulses by a mixture of the last two sweeps; squared change, and limit ``ahead``.
 
     The first of three impulses in ``W`` are those before the sweep.
     """
@@ -179,7 +179,7 @@ def mix(
 def change_of(
     D: "float[3, 3]", mu: float, v: "float[3]", old: "float[3]", sweep: int, out: "float[3]"
 ) -> None:
-    """Change of an impulse of a contact by a sweep: whole, or later by relaxed steps."""
+    """Write a contact's impulse change in a sweep: exact at first, relaxed in later sweeps."""
     new = local("float", 3)
     if sweep < BLOCK_SWEEPS:
         solve_contact(D, mu, v, old, new)
@@ -191,7 +191,7 @@ def change_of(
 
 @procedure
 def sweep_once(world: SlotWorld, its: Unknowns, mine: int, sweep: int, enough: float) -> float:
-    """One sweep over all contacts; the largest error before their turn [m/s].
+    """One Gauss-Seidel sweep over all contacts; the largest error before the update [m/s].
 
     Contacts that obey are passed over. What is read of the next contact is on its way while a
     contact is solved.
@@ -244,7 +244,7 @@ def sweep_once(world: SlotWorld, its: Unknowns, mine: int, sweep: int, enough: f
 
 @procedure
 def take_best(world: SlotWorld, its: Unknowns, worse: int) -> float:
-    """Take the impulses in ``w``; their error [m/s]."""
+    """Restore the best contact impulses, stored in ``w``; returns their error [m/s]."""
     D = local("float", 3, 3)
     block = local("float", 6)
     for k in lanes(3 * worse):
@@ -265,7 +265,7 @@ def take_best(world: SlotWorld, its: Unknowns, worse: int) -> float:
 def sweep_slots(
     world: SlotWorld, its: Unknowns, used: int, enough: float, later: float
 ) -> "(int, float)":
-    """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
+    """Gauss-Seidel sweeps until contact laws hold within ``enough``; sweeps and error [m/s].
 
     After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. ``v`` goes with
     ``lam``, before and after. Each sweep starts from a mixture of the last two (Anderson 1965),

@@ -162,7 +162,7 @@ def factor_panel(
     one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """Factor a diagonal panel in registers, with reciprocal pivots and its right side.
+    """LU-factor a diagonal panel of ``K`` in registers, with inverse pivots and right side.
 
     Its variables are ``own`` and the next ones. All lanes do the same. Where there are fewer
     variables, the rest is that of the identity.
@@ -195,7 +195,7 @@ def keep_panel(
     one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """Store the upper factor, with reciprocal pivots, and the right side of a diagonal panel."""
+    """Store the upper factor, with inverse pivots, and the right side of a diagonal panel."""
     wide = wide_of(world)
     for a in range(PANEL):
         if a < width:
@@ -216,7 +216,7 @@ def divide_by_panel(
     one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """Factors of a variable after a panel: its row and its column, and its right side."""
+    """Compute the row, column and right side of variable ``i`` after elimination of a panel."""
     wide = wide_of(world)
     x, y = local("float", 2, PANEL)
     z = its.older[i]

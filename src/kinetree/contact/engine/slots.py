@@ -253,7 +253,7 @@ def wanted_speed(world: SlotWorld, s: int, v: float, before: float) -> float:
 
 @procedure
 def enter_impulses(world: SlotWorld, its: Unknowns, used: int) -> float:
-    """Unknowns of the contacts, from the impulses of the step before; the largest velocity."""
+    """Set a world's contact unknowns from the last step's impulses; the largest velocity [m/s]."""
     for k in lanes(world.nv + 1):
         its.v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
     for s in lanes(used):
@@ -281,7 +281,7 @@ def enter_impulses(world: SlotWorld, its: Unknowns, used: int) -> float:
 
 @procedure
 def slot_impulses(live: int, world: SlotWorld, its: Unknowns) -> None:
-    """Impulses of the contacts with slots, and what they do to velocities."""
+    """Solve a world's contact impulses in slots, and apply them to its velocities."""
     used = int(world.found[0]) if live > 0 else 0
     enough = world.numbers[2] * (1.0 + enter_impulses(world, its, used))
     if world.loose[0] > 0.0:

@@ -347,7 +347,7 @@ class SlotStep(ContactStep):
 
     @property
     def _unknowns(self) -> dict[str, int]:
-        """Sizes of the arrays of ``slot_world.Unknowns``, by name."""
+        """Sizes of the arrays of the contact unknowns (record ``Unknowns``) of a world, by name."""
         slots, nv = self.slots, len(self._chains)
         return {
             "carrier": slots,
@@ -363,7 +363,7 @@ class SlotStep(ContactStep):
 
     @property
     def _coupled_unknowns(self) -> dict[str, int]:
-        """Sizes of those that there are where contacts couple trees."""
+        """Sizes of the unknowns' arrays that are needed where contacts couple trees, by name."""
         tables, slots = self._tables, self.slots
         sizes = sorted(np.diff(tables["trunk"]).tolist())
         return {
@@ -729,7 +729,7 @@ class SlotStep(ContactStep):
 
 
 def lanes_that_fit(size: int) -> int:
-    """Lanes of a world that needs so many bytes, so that as many worlds as fit have all of them."""
+    """Number of lanes for a world of ``size`` bytes, if a block's shared memory is filled."""
     worlds = max(1, SHARED_OF_BLOCK // max(size, 1))
     return max(LANES_OF_ROWS, 1 << (LANES_OF_BLOCK // worlds).bit_length() - 1)
 
