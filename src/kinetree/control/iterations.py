@@ -130,7 +130,7 @@ class Iterations:
         return found
 
     def array(self, name: str) -> Any:
-        """Array of the batch by name, one row per sample."""
+        """Array of the optimisation variables or results by name, one row per sample."""
         return getattr(self.batch, name).reshape(self.shooting.samples, -1)
 
     def _history(self):

@@ -82,7 +82,7 @@ class Outside:
             own.tried.q_after[:], own.tried.v_after[:] = x.ravel(), v.ravel()
 
     def step(self, workers):
-        """Write the end of each worker's current step."""
+        """Integrate each worker's current step, and write the state at its end."""
         t, *state = self.state(workers, "tried")
         at = [own.search.at for own in workers]
         one = [np.array([x[k] for x, k in zip(each, at, strict=True)]) for each in state]

@@ -185,11 +185,11 @@ class _Reader:
         return tuple(abs(size) for size in sizes)
 
     def number(self, element, name, part, default=None):
-        """Number of an attribute; a finding if it is wrong."""
+        """Number of an XML attribute; a finding if it is wrong."""
         return self.numbers(element, name, 1, part, None if default is None else (default,))[0]
 
     def numbers(self, element, name, count, part, default=None, *, finite=True):
-        """Numbers of an attribute; a finding, and the default or NaN, if it has none."""
+        """Numbers of an XML attribute; a finding, and the default or NaN, if it has none."""
         text = element.get(name)
         if text is None:
             if default is None:
@@ -202,7 +202,7 @@ class _Reader:
             return default or (math.nan,) * count
 
     def text(self, element, name, kind, part=None):
-        """Text of an attribute; a finding if it is missing."""
+        """Text of an XML attribute; a finding if it is missing."""
         value = element.get(name)
         if not value:
             text = f"<{kind}> has no {name}"

@@ -98,7 +98,7 @@ class Derivative(Transformed):
         return super().__call__(model, *arrays, **options)
 
     def is_plain(self, call, count, options):
-        """Whether every similar call passes the same arrays and no others."""
+        """Whether all calls of this form pass the same plain arrays and no other arguments."""
         return not options and takes_states(self.function, call, count)
 
     def result_form(self, call):

@@ -113,7 +113,7 @@ class Product(Transformed):
         return super().__call__(model, *arrays, **options)
 
     def is_plain(self, call, count, options):
-        """Whether every similar call passes the same arrays and no others."""
+        """Whether all calls of this form pass the same plain arrays and no other arguments."""
         return (
             set(options) == {self.keyword}
             and len(_plain_parts(options[self.keyword])) == len(call.shapes) - count

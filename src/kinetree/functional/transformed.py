@@ -214,7 +214,7 @@ class Transformed(ABC):
 
     @abstractmethod
     def is_plain(self, call, count, options) -> bool:
-        """Whether every similar call passes the same arrays and no others."""
+        """Whether all calls of this form pass the same plain arrays and no other arguments."""
 
     def prepare_call(self, call):
         """Compiled form for a call's model, options and shapes."""

@@ -149,7 +149,7 @@ class Quantity:
         return key if len(key) > 1 else self.name
 
     def shape_of(self, model, options) -> tuple:
-        """Shape of one sample of the result."""
+        """Shape of the quantity's result for one sample, without batch axes."""
         shape = self.shape(model, options) if callable(self.shape) else self.shape
         return sample_shape(model, shape, options)
 

@@ -59,7 +59,7 @@ def none_kept(model, options) -> tuple:
 
 
 def with_loops(text, keep=None):
-    """Server of a quantity for mechanisms with loops, by their allowed motions.
+    """Function that serves a quantity's calls for models with loops, by the allowed motions.
 
     Args:
         text: takes an ``AllowedMotion`` and, by name, the arrays other than ``q`` and ``qd`` and

@@ -214,7 +214,7 @@ class Arranger:
         return parts
 
     def _bracket(self, parts):
-        """Bracketed sum of number * inertia * geometry."""
+        """Sum of products number * inertia * geometry, with common inertias bracketed."""
         sp = sympy()
         by_geometry = defaultdict(lambda: sp.S.Zero)
         for number, inertia, geometry in parts:

@@ -66,7 +66,7 @@ class Scaling:
         return 1 / self.rows
 
     def part(self, rows: Any = slice(None), columns: Any = slice(None)):
-        """Scaling restricted to some rows and columns."""
+        """Scaling restricted to some rows and columns of the constraint matrix."""
         every = self._part or (np.arange(len(self.rows)), np.arange(len(self.columns)))
         part = every[0][rows], every[1][columns]
         of_part = self.rows[rows], self.columns[columns]
@@ -78,7 +78,7 @@ class Scaling:
         return 0.0 if self.policy is None else self.policy.tolerance
 
     def generic_rank(self):
-        """Rank of these rows and columns in regular configurations; None if unknown."""
+        """Rank of the scaled constraint block in regular configurations; None if unknown."""
         return None if self.policy is None else self.policy.generic_rank(self._part)
 
 
@@ -157,7 +157,7 @@ def _largest_span(joints):
 
 
 def rows_of(model) -> list[ConstraintRow]:
-    """Descriptions of the rows of ``K``: the loops in order, then user-defined constraints."""
+    """Name and unit of each row of the constraint matrix ``K``: loops, then user constraints."""
     loops = [row for loop in model.loops for row in _rows_of_loop(loop)]
     return loops + _rows_of_functions(model)
 

@@ -536,7 +536,7 @@ class _Counted:
         self.kernel, self.compiled = kernel, compiled
 
     def again(self, steps, count):
-        """Launcher for arrays with the same steps and count, which also counts samples."""
+        """GPU launcher for arrays of equal strides and sample count, which counts samples."""
         launch, kernel = self.compiled.again(steps, count), self.kernel
 
         def launch_and_count(inputs, outputs, stream):

@@ -262,7 +262,7 @@ class _Ends:
         self.taken |= {f.name for f in frames}
 
     def of(self, a):
-        """Actuator fields by its transmission; ``zero`` is MuJoCo's length at our zero."""
+        """Actuator fields by its transmission; ``zero`` is MuJoCo's length at kinetree's zero."""
         mj_model = self.mj_model
         kind, (i, reference) = mj_model.actuator_trntype[a], mj_model.actuator_trnid[a].tolist()
         out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a

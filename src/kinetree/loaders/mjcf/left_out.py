@@ -94,7 +94,7 @@ class _Lost:
         self._drop_mass(element, why)
 
     def plugin(self, element, program, instance):
-        """Remove a plugin's effect from an element; ``instance`` has its configuration."""
+        """Remove a plugin's effect from an MJCF element; ``instance`` has its configuration."""
         self.plugins += 1
         parent = element.getparent()
         by = f"plugin {short(program or '')}, which kinetree does not run"
@@ -167,7 +167,7 @@ class _Lost:
             self.source.drop(geom, why, "contact")
 
     def _drop_mass(self, element, why):
-        """Remove an element, and moving bodies that have no other mass."""
+        """Remove an MJCF element, and moving bodies that have no other mass."""
         body = next(element.iterancestors("body"), None)
         file, line = self.source.place(element)
         self.bodies.append((file, line, self.source.drop(element, why, "motion")))
@@ -199,7 +199,7 @@ class _Lost:
         return found
 
     def _lost_name(self, element, known):
-        """Name of a removed part that an element refers to, or None."""
+        """Name of a removed part that an MJCF element refers to, or None."""
         for attribute, name in element.attrib.items():
             kind = _REFERENCES.get(attribute)
             if attribute in ("objname", "refname"):
@@ -212,7 +212,7 @@ class _Lost:
         return None
 
     def _without(self, element, section, why):
-        """Remove an element and what refers to it, with a notice."""
+        """Remove an MJCF element and what refers to it, with a notice."""
         if element.tag == "geom" and section == "worldbody":
             self._shapeless(element, why)
             return

@@ -127,7 +127,7 @@ _WHY = {
     "geom": ("kinetree does not use it", "contact"),
     "mesh": ("kinetree does not use it", "picture"),
 }
-"""Why an element is left out, and what is different without it; also for its attributes."""
+"""Why an MJCF element is left out, and what is different without it; also for its attributes."""
 _WHY_ATTRIBUTE = {
     "margin": _EXACT,
     **dict.fromkeys(("group", "width", "rgba", "material"), _PICTURES),
@@ -164,7 +164,7 @@ SECTIONS = ("equality", "actuator", "tendon", "sensor")
 
 
 def represented_attributes(tag, section):
-    """Attributes of an element that a model represents; None if the element is left out."""
+    """Attributes of an MJCF element that a model represents; None if the element is left out."""
     if section == "sensor":
         return _ATTRIBUTES.get(f"{section}/{tag}")
     return _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
@@ -178,13 +178,13 @@ def noted_by_name(tag) -> dict:
 
 
 def left_out_by_name(tag):
-    """Reason why an element is left out with a notice of its name; None for others."""
+    """Reason why an MJCF element is left out with a notice of its name; None for others."""
     why = actuators.LEFT_OUT.get(tag)
     return None if why is None else (f"{why}, and is left out", "control")
 
 
 def why_left_out(tag, section):
-    """Reason why an element is left out, and the effect."""
+    """Reason why an MJCF element is left out, and the effect."""
     return _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
 
 

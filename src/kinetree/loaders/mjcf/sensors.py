@@ -134,7 +134,7 @@ class _Reader:
         return {}
 
     def _length(self, a):
-        """Length of an actuator on a joint at our zero position."""
+        """Length of an actuator on a joint at kinetree's zero position."""
         mj = self.mj
         if mj.actuator_trntype[a] not in (0, 1):
             return 0.0

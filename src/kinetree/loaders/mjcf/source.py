@@ -35,7 +35,7 @@ class MjcfSource:
     root: Any
     """The elements, included ones in their place."""
     files: dict = field(default_factory=dict)
-    """The included file that an element comes from; none for those of the main file."""
+    """The included file that an MJCF element comes from; none for those of the main file."""
     names: dict = field(default_factory=dict)
     """Attributes that differ in the text for MuJoCo, by element."""
     assets: dict = field(default_factory=dict)
@@ -62,7 +62,7 @@ class MjcfSource:
     """The element on each line of the text."""
 
     def place(self, element):
-        """File and line of an element, as text."""
+        """File and line of an MJCF element, as text."""
         return self.files.get(element, self.path), element.sourceline
 
     def error(self, element, message) -> LoadError:
@@ -71,12 +71,12 @@ class MjcfSource:
         return LoadError(f"{file}:{line}: {label(element)}: {message}")
 
     def note(self, element, why: str, effect: Effect) -> str:
-        """Add a notice about an element, with the reason and effect."""
+        """Add a notice about an MJCF element, with the reason and effect."""
         self.notices.append(Notice(*self.place(element), label(element), why, effect))
         return label(element)
 
     def drop(self, element, why: str, effect: Effect) -> str:
-        """Remove an element, with a notice of the reason and effect."""
+        """Remove an MJCF element, with a notice of the reason and effect."""
         what = self.note(element, why, effect)
         element.getparent().remove(element)
         return what
@@ -291,14 +291,14 @@ def check_bounds(source) -> dict:
 
 
 def _size(source, element):
-    """Number of bodies and elements that an element adds itself."""
+    """Number of bodies and elements that an MJCF element adds itself."""
     if element.tag == "attach":
         return source.sizes.get(element.get("model"), {"bodies": 1, "elements": 1})
     return {"bodies": int(element.tag == "body"), "elements": 1}
 
 
 def _check_numbers(source, element, names):
-    """Raise LoadError if an attribute of an element contains NaN."""
+    """Raise LoadError if an attribute of an MJCF element contains NaN."""
     for name, text in element.attrib.items():
         if "nan" not in text.lower() or text in names:
             continue
@@ -311,7 +311,7 @@ def _check_numbers(source, element, names):
 
 
 def _check_sizes(source, element):
-    """Raise LoadError if MuJoCo would build something too large for an element."""
+    """Raise LoadError if MuJoCo would build something too large for an MJCF element."""
     if element.tag == "hfield" and _product(source, element, ("nrow", "ncol")) > _LIMIT_HEIGHTS:
         raise source.error(element, f"has more than {_LIMIT_HEIGHTS} heights")
     params = _numbers(source, element, "params") if element.tag == "mesh" else ()
@@ -320,13 +320,13 @@ def _check_sizes(source, element):
 
 
 def _product(source, element, attributes):
-    """Product of all numbers in some attributes of an element."""
+    """Product of all numbers in some attributes of an MJCF element."""
     numbers = [x for name in attributes for x in _numbers(source, element, name)]
     return math.prod(max(1.0, x) for x in numbers)
 
 
 def _numbers(source, element, name):
-    """Numbers of an attribute of an element."""
+    """Numbers of an attribute of an MJCF element."""
     try:
         return numbers_in(element.get(name, ""))
     except ValueError as error:
@@ -394,7 +394,7 @@ def _has_muscles(root):
 
 
 def _left_out(element, root):
-    """Whether an element is removed before MuJoCo reads the file."""
+    """Whether an MJCF element is removed before MuJoCo reads the file."""
     tag, parent = element.tag, element.getparent()
     if parent is not None and parent.tag == "sensor":
         return tag not in KINDS or element.get("camera") is not None
@@ -402,7 +402,7 @@ def _left_out(element, root):
 
 
 def _attributes(element, changes):
-    """Attributes of an element for MuJoCo, with changes."""
+    """Attributes of an MJCF element for MuJoCo, with changes."""
     left_out = _ATTRIBUTES | _ATTRIBUTES_OF.get(element.tag, set())
     if element.tag == "camera":
         left_out = {*element.attrib} - _OF_CAMERAS

@@ -46,7 +46,7 @@ class BodyPlace(NamedTuple):
     body: int
     """Number of the body in the model."""
     X: Plucker
-    """From the coordinates of our body to those of MuJoCo's."""
+    """From the coordinates of kinetree's body to those of MuJoCo's."""
 
 
 @dataclass

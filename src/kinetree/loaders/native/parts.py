@@ -92,7 +92,7 @@ _WITH_AXIS = {name for name, (_, options) in _TAKES.items() if "axis" in options
 
 
 def read_inertia(body: TomlTable) -> Inertia | None:
-    """Inertia under the key ``inertia`` of a body's table; None if absent."""
+    """Inertia under the key ``inertia`` of the TOML table of a body; None if absent."""
     value = body.get("inertia")
     if value is None:
         return None
@@ -111,7 +111,7 @@ def read_inertia(body: TomlTable) -> Inertia | None:
 
 
 def _part(table: TomlTable) -> Inertia:
-    """Inertia of one part of a body's table."""
+    """Inertia of one part of the TOML table of a body."""
     shape = table.choice(*SIZES)
     if shape is not None:
         inertia = _of_shape(table, shape)
@@ -157,7 +157,7 @@ def _about_center(table):
 
 
 def read_shape(table: TomlTable, report, folders):
-    """Shape of a geometry table; None, with a notice, for an unavailable mesh."""
+    """Shape of a TOML table of a geometry; None, with a notice, for an unavailable mesh."""
     kind = table.choice(*_SHAPES)
     if kind is None:
         raise table.error(f"has no shape; give one of {', '.join(_SHAPES)}")
@@ -202,7 +202,7 @@ def _sizes(table, key, count) -> Any:
 
 
 def _mesh(table, report, folders):
-    """Mesh of a geometry table, or None where its file is missing."""
+    """Mesh of a TOML table of a geometry, or None where its file is missing."""
     scale = table.numbers("scale", 3, (1, 1, 1))
     line = table.document.line((*table.path, "mesh"))
 

@@ -218,7 +218,7 @@ class Description:
         return first_link or first_model
 
     def _add_link(self, node, name, scope, folders, static):
-        """Read a link and its frame."""
+        """Read an SDF link and its frame."""
         key = scope.prefix + name
         pose = pose_in(node)
         entry = FrameEntry("link", scope, node, pose.placement, pose.relative_to or _usual(scope))
@@ -228,7 +228,7 @@ class Description:
             self.static.add(key)
 
     def _add_joint(self, node, scope, version):
-        """Read a joint and its frame."""
+        """Read an SDF joint and its frame."""
         name = node.need("name")
         key = frame = scope.prefix + name
         taken = self.frames.entries.get(key)
@@ -242,7 +242,7 @@ class Description:
         self.joints.append(joint)
 
     def _add_frame(self, node, scope):
-        """Read a named frame."""
+        """Read an SDF named frame."""
         key = scope.prefix + node.need("name")
         pose, attached = pose_in(node), node.get("attached_to") or _usual(scope)
         entry = FrameEntry(

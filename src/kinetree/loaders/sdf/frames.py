@@ -197,7 +197,7 @@ class Pose(NamedTuple):
 
 
 def pose_in(node: Node) -> Pose:
-    """The ``<pose>`` of an element; the default one if it has none."""
+    """The ``<pose>`` of an SDF element; the default one if it has none."""
     pose = node.one("pose")
     if pose is None:
         return Pose(Plucker.identity(), None)

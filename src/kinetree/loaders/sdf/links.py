@@ -60,7 +60,7 @@ def _is_automatic(inertial):
 
 
 def _inertia(link, inertial, looks):
-    """Inertia of a link; SDF's default (mass 1, unit moments) if the file has none."""
+    """Inertia of an SDF link; SDF's default (mass 1, unit moments) if the file has none."""
     if _is_automatic(inertial):
         return _from_collisions(link, inertial, looks)
     mass = number_in(inertial, "mass", 1.0)
@@ -81,7 +81,7 @@ def _center_in(inertial):
 
 
 def _from_collisions(link, inertial, looks):
-    """Inertia of a link from its collision shapes and their densities."""
+    """Inertia of an SDF link from its collision shapes and their densities."""
     usual = number_in(inertial, "density", _DENSITY)
     total = Inertia.zero()
     for look in looks:
@@ -163,7 +163,7 @@ def _surface_of(node):
 
 
 def _whole(node):
-    """Integer in an element."""
+    """Integer value of an SDF element's text."""
     try:
         return int(node.text(), 0)
     except ValueError:
@@ -178,7 +178,7 @@ def _inside(node, *tags):
 
 
 def _shape_in(node, folders):
-    """Shape of an element and its rotation; None without one."""
+    """Shape of an SDF element and its rotation; None without one."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all()
     turn = Plucker.identity()
@@ -220,7 +220,7 @@ def _reader(kind):
 
 
 def _plane(node, folders):
-    """Plane shape of an element."""
+    """Plane shape of an SDF element."""
     return Plane(_sizes(node, "size", 2, (1.0, 1.0), positive=False))
 
 
@@ -235,7 +235,7 @@ def _turn_to(node):
 
 
 def _mesh(node, folders):
-    """Mesh of an element, or None where its file is missing."""
+    """Mesh of an SDF element, or None where its file is missing."""
     uri, scale = node.need_one("uri").text(), _sizes(node, "scale", 3, (1.0,) * 3, positive=False)
     path = mesh_file(uri, folders, lambda why: node.note("<mesh>", why))
     convex = node.get("optimization") != "convex_decomposition"
@@ -247,7 +247,7 @@ _SHAPES |= {"plane": _plane, "mesh": _mesh}
 
 
 def _color_in(visual):
-    """RGBA colour of a visual: diffuse or ambient, with its transparency."""
+    """RGBA colour of an SDF visual: diffuse or ambient, with its transparency."""
     material, opacity = visual.one("material"), 1.0 - _transparency(visual.one("transparency"))
     rgba = None if material is None else material.tolerate(partial(_rgba_in, material), None)
     if rgba is None:
@@ -262,7 +262,7 @@ def _transparency(node):
 
 
 def _rgba_in(material):
-    """RGBA colour of a material, or None."""
+    """RGBA colour of an SDF material, or None."""
     colors = [material.one(tag) for tag in ("diffuse", "ambient")]
     color = next((c for c in colors if c is not None), None)
     if color is None:

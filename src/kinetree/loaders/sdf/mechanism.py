@@ -54,7 +54,7 @@ def _arcs(description, joint: Joint):
 
 
 def _link(description, joint, name):
-    """Link that a joint refers to by the name of a link or frame."""
+    """Link that a joint refers to by the name of an SDF link or frame."""
     frames = description.frames
     if name == WORLD:
         return WORLD
@@ -117,7 +117,7 @@ def _two_axes(joint, p, s, X_P, X_S, axes):
 
 
 def _limits(axes):
-    """Limits of all axes of a joint, or None."""
+    """Limits of all axes of an SDF joint, or None."""
     bounds = {
         name: tuple(getattr(axis, name) for axis in axes)
         for name in ("lower", "upper", "velocity", "effort")

@@ -39,7 +39,7 @@ EFFECTS: dict[str, Effect] = {
     ),
     **dict.fromkeys(("model", "world"), "motion"),
 }  # fmt: skip
-"""What is different without an element of SDF, and without what is inside it."""
+"""What is different without an SDF element of SDF, and without what is inside it."""
 
 
 def _step_of(element) -> dict:
@@ -279,7 +279,7 @@ class _Assembly:
         )
 
     def _place(self, graph):
-        """Add a posture with the poses of free models in the file."""
+        """Add a posture with the poses of free models in the SDF file."""
         poses = {}
         for arc in self.floating:
             X = self.description.frames.between(WORLD, arc.successor)

@@ -19,7 +19,7 @@ _EXACT = 1e-15  # how far the sine and cosine of a right angle, rounded, are fro
 
 
 def origin_in(node: Node) -> Plucker:
-    """Placement by the ``<origin>`` of an element; the identity by default."""
+    """Placement by the ``<origin>`` of a URDF element; the identity by default."""
     origin = node.one("origin")
     if origin is None:
         return Plucker.identity()
@@ -126,7 +126,7 @@ def loop_joint(node: Node) -> AbstractJoint:
 
 
 def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
-    """Joint dynamics of a joint's ``<kinetree:dynamics>``."""
+    """Joint dynamics of a URDF joint's ``<kinetree:dynamics>``."""
     own = node.one("kinetree:dynamics")
     if own is None:
         return None
@@ -142,7 +142,7 @@ def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
 
 
 def joint_limits(node: Node, joint: AbstractJoint) -> Limits | None:
-    """Joint limits of a joint's ``<kinetree:limits>``."""
+    """Joint limits of a URDF joint's ``<kinetree:limits>``."""
     own = node.one("kinetree:limits")
     if own is None:
         return None

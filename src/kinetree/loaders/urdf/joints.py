@@ -46,7 +46,7 @@ class Joint(NamedTuple):
 
 
 def read_joints(robot: Node) -> dict[str, Joint]:
-    """Joints of a robot by name, in the order of the file."""
+    """Joints of a URDF robot by name, in the order of the file."""
     joints: dict[str, Joint] = {}
     for node in robot.all("joint"):
         name = node.need("name")
@@ -58,7 +58,7 @@ def read_joints(robot: Node) -> dict[str, Joint]:
 
 
 def _joint(node, name):
-    """Joint data by the type and axis of an element."""
+    """Joint data by the type and axis of a URDF element."""
     kind = node.need("type")
     if kind not in JOINT_TYPES:
         types = f"URDF has {', '.join(JOINT_TYPES)} (kinetree's own TOML has all of its joints)"
@@ -83,7 +83,7 @@ def _joint(node, name):
 
 
 def _limits(node, kind, joint):
-    """Limits of a joint, or None if it has none."""
+    """Limits of a URDF joint, or None if it has none."""
     limit = node.one("limit")
     if limit is None:
         if kind in ("revolute", "prismatic"):

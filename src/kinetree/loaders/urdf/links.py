@@ -37,7 +37,7 @@ class Link(NamedTuple):
 
 
 def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
-    """Links of a robot by name, in the order of the file."""
+    """Links of a URDF robot by name, in the order of the file."""
     links: dict[str, Link] = {}
     materials, surfaces = Materials(robot), _surfaces(robot)
     for node in robot.all("link"):
@@ -70,7 +70,7 @@ def _is_not_zero(text):
 
 
 def _inertia(link, name):
-    """Inertia of a link, and whether the file has none."""
+    """Inertia of a URDF link, and whether the file has none."""
     inertial = link.one("inertial")
     if inertial is None:
         return Inertia.zero(), True
@@ -108,7 +108,7 @@ def is_friction_alone(node: Node) -> bool:
 
 
 def _friction_in(node):
-    """Valid friction coefficients ``<mu1>`` and ``<mu2>`` of an element."""
+    """Valid friction coefficients ``<mu1>`` and ``<mu2>`` of a URDF element."""
     texts = [n.text() for n in node.all("mu1", "mu2")]
     return [float(x) for x in texts if _NUMBER.fullmatch(x)]
 
@@ -127,7 +127,7 @@ def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]
 
 
 def _look_in(node, materials, folders):
-    """Shape of a visual or collision; None, with a notice, if it has none."""
+    """Shape of a URDF visual or collision; None, with a notice, if it has none."""
     shape = _shape_in(node, folders)
     visual = node.tag == "visual"
     color = materials.color(node) if visual else None
@@ -139,7 +139,7 @@ def _look_in(node, materials, folders):
 
 
 def _shape_in(node, folders):
-    """Shape of an element, or None."""
+    """Shape of a URDF element, or None."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     for other in shapes[1:]:
@@ -168,7 +168,7 @@ def _positive(node, what, sizes):
 
 
 def _mesh(node, folders):
-    """Mesh of an element, or None where its file is missing."""
+    """Mesh of a URDF element, or None where its file is missing."""
     name = node.need("filename")
     scale = node.numbers("scale", None, (1.0, 1.0, 1.0))
     if len(scale) in (0, 2):
@@ -195,7 +195,7 @@ class Materials:
                 self._colors.setdefault(node.get("name"), color)
 
     def color(self, visual: Node) -> tuple | None:
-        """RGBA colour of a visual, its own or of a named material."""
+        """RGBA colour of a URDF visual, its own or of a named material."""
         material = visual.one("material")
         if material is None:
             return None
@@ -208,7 +208,7 @@ class Materials:
 
 
 def _color_in(material):
-    """RGBA colour of a material, or None."""
+    """RGBA colour of a URDF material, or None."""
     color = material.one("color")
     if color is None:
         return None

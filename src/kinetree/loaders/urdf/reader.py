@@ -60,7 +60,7 @@ EFFECTS: dict[str, Effect] = {
     ),
     **dict.fromkeys(("link", "joint"), "motion"),
 }
-"""What is different without an element of URDF, and without what is inside it."""
+"""What is different without a URDF element of URDF, and without what is inside it."""
 
 
 def read_urdf(source, report, folders, options) -> Model:

@@ -89,7 +89,7 @@ class JointReader:
         return name
 
     def joint(self, prim):
-        """Joint object for a prim; None, with a notice, for distance constraints."""
+        """Joint object for a USD prim; None, with a notice, for distance constraints."""
         kind = prim.GetTypeName()
         axis = _AXES.get(str(prim.GetAttribute("physics:axis").Get() or "X"), _AXES["X"])
         plain = {
@@ -189,7 +189,7 @@ class JointReader:
         return (stiffness > 0 or moved) and not mine
 
     def actuators(self, prim, name, joint):
-        """Actuators of a joint: kinetree's own, or one for its drive."""
+        """Actuators of a USD joint, from kinetree's attributes or the joint's drive."""
         mine = tag(prim, "actuators")
         for k, label in enumerate(mine or (), start=1):
             keys = ("gear", "control", "effort", "gain", "bias")

@@ -113,7 +113,7 @@ class _Reader:
         self.report.check_bodies(len(self.bodies))
 
     def world_frame(self, prim):
-        """Placement of a prim in the world [m], and its scale."""
+        """Placement of a USD prim in the world [m], and its scale."""
         try:
             X, scale = frame_of(self.cache.GetLocalToWorldTransform(prim))
         except ValueError as error:
@@ -121,7 +121,7 @@ class _Reader:
         return Plucker(X.E, X.r * self.meters), scale
 
     def body_of(self, prim):
-        """Path of the rigid body that a prim belongs to; None for the base."""
+        """Path of the rigid body that a USD prim belongs to; None for the base."""
         while prim and prim.GetPath() not in self.bodies:
             prim = prim.GetParent()
         return prim.GetPath() if prim else None
@@ -131,7 +131,7 @@ class _Reader:
         return self.graph.base_name if path is None else self.bodies[path]
 
     def in_body(self, prim, path):
-        """Matrix from a prim's coordinates to its body's, scaled to metres."""
+        """Matrix from a USD prim's coordinates to its body's, scaled to metres."""
         rows = np.array(self.cache.GetLocalToWorldTransform(prim), dtype=float)
         rows[3, :3] *= self.meters
         if path is None:
@@ -255,7 +255,7 @@ class _Reader:
         return self.name_of_body(path), placement(position * scale * self.meters, turn) @ X
 
     def place_on(self, prim, path):
-        """Placement of a prim on its body, and its scale."""
+        """Placement of a USD prim on its body, and its scale."""
         if prim.GetPath() == path:
             return Plucker.identity(), self.frames[path][1]
         try:

@@ -26,7 +26,7 @@ _TURNS = {
     "Y": Plucker(np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), np.zeros(3)),
     "Z": Plucker.identity(),
 }
-"""From the frame of a prim to one whose z is the axis of its shape."""
+"""From the frame of a USD prim to one whose z is the axis of its shape."""
 _ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
 _ROUND = 1e-6  # relative difference of scales that are still the same
 
@@ -39,7 +39,7 @@ class ShapeReader:
         self.geom, self.physics, self.shade = pxr("UsdGeom"), pxr("UsdPhysics"), pxr("UsdShade")
 
     def read(self, prim, matrix):
-        """Shape of a prim, its placement and properties; None if it is left out.
+        """Shape of a USD prim, its placement and properties; None if it is left out.
 
         Args:
             prim: a ``UsdGeom.Gprim``.
@@ -86,7 +86,7 @@ class ShapeReader:
         return (*rgb, float(seen[0]) if seen is not None and len(seen) else 1.0)
 
     def surface(self, prim):
-        """Contact surface of a prim's physics material, or None."""
+        """Contact surface of a USD prim's physics material, or None."""
         material = self.material(prim)
         if material is None:
             return None
@@ -110,7 +110,7 @@ class ShapeReader:
         return (value_of(material, "physics:density") if material else None) or None
 
     def solid(self, prim, scale):
-        """Solid of a prim in its scale, and the rotation of its axis to z."""
+        """Solid of a USD prim in its scale, and the rotation of its axis to z."""
         kind = prim.GetTypeName()
         size = np.abs(scale)
         if kind == "Cube":
@@ -143,7 +143,7 @@ class ShapeReader:
         return value
 
     def mesh(self, prim, scale):
-        """Mesh of a prim's triangles, in a cache file."""
+        """Mesh of a USD prim's triangles, in a cache file."""
         mesh = self.geom.Mesh(prim)
         points = np.array(mesh.GetPointsAttr().Get() or [], dtype=float).reshape(-1, 3)
         counts = np.array(mesh.GetFaceVertexCountsAttr().Get() or [], dtype=int)
@@ -178,7 +178,7 @@ class ShapeReader:
 
 
 def is_frame(prim) -> bool:
-    """Whether a prim only stands for a frame."""
+    """Whether a USD prim only stands for a frame."""
     return bool(tag(prim, "frame")) or (
         prim.GetTypeName() == "Xform" and not prim.GetChildren() and not tag(prim, OWN)
     )

@@ -100,13 +100,13 @@ def own(prim, name: str):
 
 
 def tag(prim, key: str, default=None):
-    """Value of kinetree's custom data of a prim."""
+    """Value of kinetree's custom data of a USD prim."""
     found = prim.GetCustomDataByKey(f"{OWN}:{key}")
     return default if found is None else found
 
 
 def name_of(prim) -> str:
-    """Name of a prim, the original one if USD's rules changed it."""
+    """Name of a USD prim, the original one if USD's rules changed it."""
     return tag(prim, "name", prim.GetName())
 
 

@@ -125,7 +125,7 @@ class GeneralText:
 
     @property
     def typical(self) -> Any:
-        """Kinds of bodies that decide whether the loops can be differentiated."""
+        """Representative kinds of bodies, by which the loop program is tested for derivatives."""
         return self.source.typical
 
     def program(self, kinds, pairs=None) -> Any:

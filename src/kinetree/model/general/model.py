@@ -384,7 +384,7 @@ class Source:
         return outline_of(*self._record(self.typical, first))
 
     def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
-        """Loop program with cases for some kinds of bodies.
+        """Loop program of the algorithm, with cases for some kinds of bodies.
 
         Those of nested walks are for all pairs of these kinds, or those given.
         """

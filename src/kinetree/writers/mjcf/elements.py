@@ -121,7 +121,7 @@ def parts_of(joint, name) -> tuple[JointElement, ...]:
 
 
 def _sliders(name, axes, v, q):
-    """MuJoCo sliders along ``axes``, with the indices of our linear variables."""
+    """MuJoCo sliders along ``axes``, with the indices of kinetree's linear variables."""
     return tuple(
         JointElement(
             f"{name}_{k + 1}",
