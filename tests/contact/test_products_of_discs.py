@@ -25,8 +25,8 @@ def test_each_number_counts_in_units_of_its_own_size(dim, rng):
     g, first, last = 1, 3, 3 + dim
     for name in ("lam", "dlam", "dw"):
         getattr(work, name)[:last] = rng.uniform(0.3, 2.0, last)
-    for name in ("impulses", "changes"):
-        getattr(work, name)[:last] = rng.normal(size=getattr(work, name)[:last].shape)
+    forces, speeds = (x[2 * work.rows_room :][:last] for x in (work.impulses, work.changes))
+    forces[:], speeds[:] = rng.normal(size=(2, last))
     discs = work.discs[g * 3 * SIZE :][: 3 * SIZE].reshape(3, SIZE)
     discs[:] = rng.uniform(0.3, 2.0, discs.shape)
     ends = {4: [(1, 3), (3, 4)], 6: [(1, 3), (3, 4), (4, 6)]}[dim]
@@ -34,7 +34,7 @@ def test_each_number_counts_in_units_of_its_own_size(dim, rng):
     own = other = 0.0
     for z, (a, b) in zip(discs, ends, strict=False):
         at = slice(first + a, first + b)
-        path = np.array([*work.impulses[at, 2] / most, *work.changes[at, 2] / z[H0], z[2] / z[H0]])
+        path = np.array([*forces[at] / most, *speeds[at] / z[H0], z[2] / z[H0]])
         step = np.array([*work.dlam[at] / most, *work.dw[at] / z[H0], z[CHANGE] / z[H0]])
         own, other = own + path @ path, other + path @ step
     assert_close(product_along_discs(problem, work, g), (own, other))
