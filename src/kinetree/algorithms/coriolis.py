@@ -104,7 +104,7 @@ def coriolis_matrix(model, q, qd):
 
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 def christoffel(model, q):
-    """Christoffel symbols with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86).
+    """Christoffel symbols, ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86), (9.87).
 
     Where ``qd`` is the rate of ``q`` these are the Christoffel symbols of the first kind,
     symmetric in j and k. For spherical, free and similar joints they are the coefficients of the

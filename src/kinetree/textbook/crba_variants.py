@@ -66,7 +66,7 @@ def from_unit_accelerations(model, q):
 
 
 def along_screws(steps, inertias):
-    """Inertia matrix of a chain of hinges in Denavit-Hartenberg frames (RBDA §10.3.1, 10.2).
+    """Inertia matrix of a hinge chain in Denavit-Hartenberg frames — RBDA §10.3.1, (10.2).
 
     In link coordinates, where the axes are ``e3``, products with them are entries of the others.
     Takes ``(n - 1)(ra + rx) + n (n - 1)/2 vx``: ``ra`` to add two inertias, ``rx`` and ``vx`` to
