@@ -192,7 +192,7 @@ def inertia(model, q, frame, reference, damping=None, **task):
 
 @_honours_loops
 def bias(model, q, qd, frame, reference, damping=None, **task):
-    """Task-space bias force ``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,)."""
+    """Task-space bias force ``eta``, gravity included, (k,) — Lynch & Park (9.99)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(-task.bias_acceleration(qd), damping)
 
