@@ -66,7 +66,7 @@ in_matrix("loops.linearize_system", "Π = 1 - Hᵀ (H Hᵀ)⁻¹ H", "Π = Dψ R
 in_matrix("loops.inverse_dynamics", "Σ w u²")
 in_matrix("identify", "Y(q, qd, qdd) p = tau", "Gᵀ Y p = Gᵀ tau")
 in_matrix("quasi_velocity_dynamics", "qd = B(model, q) y", "B y")
-in_matrix("equations_of_motion", "tau = H(q) qdd + C(q, qd) + g(q)", "- K(q)ᵀ lam")
+in_matrix("equations_of_motion", "tau = H(q) qdd + C(q, qd) + g(q) - K(q)ᵀ lam")
 in_matrix("floating.equation_of_motion", "Gᵀ tau")
 in_matrix("floating.reduced_equation", "H qdd + C = tau", "H ydd + C = Gᵀ tau")
 in_matrix("gears.add_rotor", "armature = ratio² I", by="gears.by_armature")

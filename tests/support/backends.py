@@ -187,7 +187,7 @@ def _shimmed(program, found, work, robot=False):
             "{",
             "    given_count = count;",
             "    given = arguments;",
-            "    const long long samples = arguments[0] > 1 ? arguments[0] : threads;",
+            f"    const long long samples = {'arguments[0]' if found.threads else 'threads'};",
             "    const int blocks = (int)((count + samples - 1) / samples);",
             f"    const int most = {2 if found.ahead else 1 << 30};",  # so that warps go round
             "    run_grid(blocks < most ? blocks : most, threads);",
@@ -262,7 +262,9 @@ def loops_in_cuda(folder, program, data, dtype="float64", place="memory", thread
     rows = int(ints[layout.header["rows of a sample"]])
     sizes = sum(a.size for a in (*arguments.inputs, *arguments.outputs))
     shared, work = cuda_loops.room(place, rows, sizes, dtype)
-    text = SimpleNamespace(text=cuda_loops.render(program, dtype, place), shared=shared, ahead=True)
+    text = SimpleNamespace(
+        text=cuda_loops.render(program, dtype, place), shared=shared, ahead=True, threads=0
+    )
     launch = _compiled_shim(arguments, text, work, folder, robot=True)
     robot = [ints.ctypes.data, numbers.ctypes.data]
     _alive.append((ints, numbers))

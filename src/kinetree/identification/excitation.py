@@ -52,6 +52,8 @@ def fourier_trajectory(
 ) -> Excitation:
     """Fourier series ``q = middle + Σ_k (sines_k sin(k ω t) + cosines_k cos(k ω t))``, with rates.
 
+    The frequency of the first harmonic is ``ω = 2π / period``.
+
     Args:
         t: times [s], (n,).
         middle: positions about which the joints move, (nv,).

@@ -46,7 +46,7 @@ def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: 
 
 @quantity((3, "nv"), texts.center_of_mass_jacobian, general=True, gears=True)
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
-    """Jacobian ``∂v/∂qd`` of the centre of mass's velocity, (..., 3, nv).
+    """Jacobian ``J = ∂v/∂qd`` of the centre of mass's velocity, (..., 3, nv).
 
     ``center_of_mass_velocity(model, q, qd) == J @ qd + center_of_mass_velocity(model, q, 0 * qd)``;
     the last term is zero without prescribed joints.

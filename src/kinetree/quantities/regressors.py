@@ -119,25 +119,31 @@ def regressor(
 
 @quantity((6, _parameter_count), texts.momentum_regressor, general=True, gears=True)
 def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Regressor ``Y`` of the momentum about the base origin, (..., 6, 10 body_count)."""
+    """Regressor ``Y`` of the momentum about the base origin, (..., 6, 10 body_count).
+
+    ``momentum(model, q, qd) == Y @ p``.
+    """
 
 
 @quantity((_parameter_count,), texts.kinetic_energy_regressor, general=True)
 def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Regressor ``y`` of the kinetic energy, (..., 10 body_count).
 
-    That of the bodies: armature of a model adds its own.
+    ``kinetic_energy(model, q, qd) == y @ p`` for the bodies; armature of a model adds its own.
     """
 
 
 @quantity((_parameter_count,), texts.potential_energy_regressor, general=True)
 def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
-    """Regressor ``y`` of the potential energy, (..., 10 body_count)."""
+    """Regressor ``y`` of the potential energy, (..., 10 body_count).
+
+    ``potential_energy(model, q) == y @ p``.
+    """
 
 
 @quantity((_parameter_count,), texts.energy_regressor, general=True, gears=True)
 def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Regressor ``y`` of kinetic plus potential energy, (..., 10 body_count).
+    """Regressor ``y`` of kinetic plus potential energy ``y @ p``, (..., 10 body_count).
 
     Its change over a motion is the work of the joint forces: identification without accelerations.
     """

@@ -133,7 +133,7 @@ def null_space(
 def null_space_rate(
     model: Model, q: ArrayLike, qd: ArrayLike, *, independent: str | Sequence[str] | None = None
 ) -> Array:
-    """Time derivative of ``G`` of ``null_space`` at velocity ``qd``, (..., nv, p).
+    """Time derivative ``dG/dt`` of ``null_space`` at velocity ``qd``, (..., nv, p).
 
     ``dG/dt @ yd`` is ``g`` if no constraint depends on time. Time-dependent joints raise an error.
     """
