@@ -217,5 +217,5 @@ def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
 
 
 def fit_postures(postures, old, new) -> list:
-    """Postures rearranged for ``new`` actuators, with the controls of equal names."""
+    """Postures with controls in the order of ``new`` actuators, by name; zero for new names."""
     return [replace(p, **command_vectors(commands_of(p, old), new)) for p in postures]

@@ -90,7 +90,7 @@ class Numbering:
         )
 
     def sensor(self, s) -> Sensor:
-        """Sensor placed in the tree's frame of its body."""
+        """Copy of a sensor with placements expressed in the tree's body frames."""
         kind = KINDS[s.kind].of if s.kind in KINDS else ""
         if kind == "joint":
             self.joint(s.of, f"joint of sensor {s.name!r}")

@@ -118,7 +118,7 @@ class WorldCore:
     # --- parts by name -----------------------------------------------------------------------
 
     def _touching(self, name: str) -> list[str]:
-        """Names of the links or shapes of a part; of a link or shape, its own name."""
+        """Names of a part's links that have collision shapes; other names are returned alone."""
         if name not in self._parts:
             self._require_known(name)
             return [name]

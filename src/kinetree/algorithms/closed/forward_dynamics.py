@@ -224,7 +224,7 @@ def _best_way(model, method, samples):
 
 
 def axes_to_try(model):
-    """Candidate axes along which rows of point constraints may be written; see ``turned_rows``."""
+    """Axes to which loop constraints of points may be turned to find pivots; None: unturned."""
     points = [holds_a_point(loop.joint) for loop in model.loops]
     small = model.nv <= 6  # for the others, turned rows always pay
     axes = AXES if any(points) else ()

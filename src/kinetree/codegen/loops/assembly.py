@@ -269,7 +269,7 @@ class _Flat:
     # --- rows -------------------------------------------------------------------------------
 
     def uniform_numbers(self):
-        """For each domain the numbers that have the same offset in every row, whatever its kind."""
+        """Numbers ``(name, k)``, by domain, that rows of all kinds store at the same offset."""
         found, order = {}, list(self.recorder.declared)
         for name in sorted(self.outline_.crossing, key=order.index):
             size = sum(a.size for a in arrays_of(self.outline_.like[name]))

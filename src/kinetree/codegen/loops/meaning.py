@@ -250,7 +250,7 @@ class _Run:
         return domain, row
 
     def column(self, domain, column, row):
-        """Row number that a column of a row refers to, such as its parent."""
+        """Index of the row that a table column holds for a row, such as the parent of a body."""
         if domain in self.lists:
             return self.lists[domain][row][column]
         return int(self.data.domains[domain].columns[column][row])

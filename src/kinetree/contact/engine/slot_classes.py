@@ -143,7 +143,7 @@ def coupled_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 @procedure(inline=True)
 def row_of(world: SlotWorld, its: Unknowns, s: int, d: int, out: "float[3]") -> None:
-    """Write column ``d`` of the three rows of ``Y`` of contact ``s``."""
+    """Copy column ``d`` of the three rows ``Y`` of contact ``s`` to ``out``."""
     wide = world.slots + 1 - world.slots % 2
     for r in range(3):
         out[r] = its.rows[(r * world.deep + d) * wide + s]

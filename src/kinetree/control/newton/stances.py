@@ -73,7 +73,7 @@ def cone_mask(shooting: Any) -> np.ndarray:
 
 
 def _tables_of(model, schedule):
-    """Tables of a robot and a schedule's contacts, cached with the model."""
+    """``ContactTables`` fields of a robot and its schedule of contacts, cached with the model."""
     return remember(model, ("stances", schedule.key), lambda: _tables(model, schedule.contacts))
 
 
